@@ -115,22 +115,24 @@ def test_names_that_values_alone_do_not_tell_apart():
 
 def test_two_entries_that_give_one_label_to_different_settings_are_refused():
     entries = [{"variant": {"x": {"pretrain.language": "trans", A: seed}}} for seed in (1, 2)]
-    with pytest.raises(InputError, match="two cells have the same labels, variant=x, by which results are"):
+    with pytest.raises(InputError, match="two cells have the same labels, variant=x, so their results could not be"):
         cells_of(include=entries)
     apart = [{**entry, "pretrain.steps": 5 + number} for number, entry in enumerate(entries)]
     assert [cell.name for cell in cells_of(include=apart)] == ["x, steps=5", "x, steps=6"]
     # the later key wins, so the order counts; labels do not tell it
     whole, part = ("pretrain.objective", {"kind": "mlm"}), ("pretrain.objective.kind", "align_mlm")
-    with pytest.raises(InputError, match=r"two cells have the same labels, .*, by which results are"):
+    with pytest.raises(InputError, match=r"two cells have the same labels, .*, so their results could not be"):
         cells_of(include=[{"pretrain.language": "trans", **dict(order)} for order in ([whole, part], [part, whole])])
 
 
 def test_cells_that_differ_in_seeds_only_have_the_same_settings():
     """A label may mean something else beside another label."""
     x, other = ({"variant": {"x": {"pretrain.language": "trans", "pretrain.steps": n}}} for n in (5, 6))
-    with pytest.raises(InputError, match="the label 'x' of variant for different settings, variant=x and variant=x, "):
+    with pytest.raises(
+        InputError, match="the label 'x' of variant has different settings in two cells, variant=x and variant=x, "
+    ):
         cells_of(product=x, include=[{**other, "pretrain.seed": 7}])
-    with pytest.raises(InputError, match=r"seed=1 and variant=x, pretrain\.seed=2: results take cells that differ"):
+    with pytest.raises(InputError, match=r"seed=1 and variant=x, pretrain\.seed=2, so they cannot be replicates"):
         cells_of(include=[{**x, "pretrain.seed": 1}, {**other, "pretrain.seed": 2}])
     same = cells_of(product=x, include=[{**x, "pretrain.seed": 7}])
     assert [cell.labels["variant"] for cell in same] == ["x", "x"]
@@ -283,14 +285,14 @@ def test_a_key_that_an_axis_sets_everywhere_is_no_key_to_set(tmp_path):
     size = {"small": {"pretrain.model": {"hidden": 16, "heads": 2, "layers": 1}}, "base": {}}
     product = {"pretrain.language": ["trans"], "pretrain.seed": [0, 1], "size": size}
     path = write(tmp_path, studies__s=changed(STUDY, seeds=[0], grid={"product": product}))
-    said = "--set pretrain.seed: changes nothing: the axis 'pretrain.seed' sets it in every cell; set the values"
+    said = "--set pretrain.seed: changes nothing: the axis 'pretrain.seed' sets this key in every cell; set the values"
     with pytest.raises(InputError, match=said):
         load_study(path, ["pretrain.seed=9"])
     _, cells = load_study(path, ["grid.product.pretrain.seed=[9]", "pretrain.model.hidden=8"])
     assert {run_of(cell).seed for cell in cells} == {9}
     sizes = {cell.labels["size"]: run_of(cell).model.hidden for cell in cells}
     assert sizes == {"small": 16, "base": 8}, "one label of the axis leaves it"
-    with pytest.raises(InputError, match=r"pretrain.model.hidden: changes nothing: the axis 'size' sets it"):
+    with pytest.raises(InputError, match=r"pretrain.model.hidden: changes nothing: the axis 'size' sets this key"):
         load_study(path, ["pretrain.model.hidden=8", "grid.product.size.base.pretrain.model={hidden: 32, heads: 2}"])
     load_study(path, ["pretrain.model={layers: 1}"])
 
@@ -337,10 +339,10 @@ def test_what_only_chooses(axes, text, chosen):
     [
         (
             "xlm",
-            "no cell has it; name labels, as in AXIS=LABEL. There is language: trans; objective: mlm, align_mlm",
+            "matches no cell; choose AXIS=LABEL from language: trans; objective: mlm, align_mlm",
         ),
-        ("", "--only : no cell has it"),
-        ("kind=xlm", "There is objective: mlm, align_mlm"),
+        ("", "--only : matches no cell"),
+        ("kind=xlm", "choose AXIS=LABEL from objective: mlm, align_mlm"),
     ],
 )
 def test_only_what_is_not_there(text, message):

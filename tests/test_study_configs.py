@@ -233,7 +233,7 @@ def test_all_missing_inputs_are_listed(tmp_path, monkeypatch):
     assert missing and "data/text/en" not in missing and all(path.startswith("data/") for path in missing)
     (tmp_path / "data" / "text" / "en" / "train.txt").write_text("one word\n")
     error = refusal(check_cells, study("lab/align_mlm-table3")[1])
-    assert error.code == "missing" and error.hint == f"{len(missing)} inputs are missing: {', '.join(missing)}"
+    assert error.code == "missing" and error.hint == f"add the {len(missing)} missing inputs: {', '.join(missing)}"
 
 
 def test_missing_inputs_are_listed_where_cells_cannot_be_built_without_one(tmp_path, monkeypatch):

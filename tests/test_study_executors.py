@@ -103,7 +103,7 @@ def test_a_process_that_dies_fails_its_task_only_which_may_be_submitted_again(lo
     local.submit(fake("b"))
     assert local.capacity() == 0
     found = until(local, 2)
-    assert found["a"].error.startswith("its process died (exit code -9, killed from outside")
+    assert found["a"].error.startswith("the worker process died (exit code -9, killed from outside")
     assert found["b"].error is None
     local.submit(fake("c", "crash"))
     outcome = until(local, 1)["c"]

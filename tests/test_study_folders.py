@@ -63,7 +63,7 @@ def test_a_study_grows_and_shrinks_in_its_folder(reference, tmp_path):
     assert run.changed == (
         "grid.product.pretrain.language: 1 → 2 values; grid.product.pretrain.objective.kind: 2 → 1 values; "
         "seeds: 2 → 3 values; 0 of 2 cells are finished; "
-        "1 cell of before are left out of the results"
+        "1 former cell left out of the results"
     )
     run.run(say=said.append)
     assert said[0] == run.changed and [line.partition(":")[0] for line in said[1:3]] == ["trans, mlm", "inv, mlm"]
@@ -110,19 +110,24 @@ def test_a_study_of_another_format_is_one_line(number, reference, tmp_path):
     record = json.loads((reference / "study.json").read_text())
     del record["format"]
     (tmp_path / "study.json").write_text(json.dumps(record if number is None else record | {"format": number}))
-    with pytest.raises(InputError, match=f"is a study of format {number or 1}, this version writes 2; choose another"):
+    with pytest.raises(
+        InputError, match=f"has format {number or 1}, but this version of synthlang reads format 2; choose another"
+    ):
         opened(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({"pretrain-0123456789abcdef/run.json": "{}"}, "is a store of another format, this version writes 3"),
+        (
+            {"pretrain-0123456789abcdef/run.json": "{}"},
+            "is a store of an older format, but this version of synthlang reads format 3",
+        ),
         (
             {"studies.json": '{"format": 9, "studies": []}'},
-            r"is a store of another format \(9\), this version writes 3",
+            r"is a store of format 9, but this version of synthlang reads format 3",
         ),
-        ({"studies.json": "[]"}, r"is a store of another format \(None\)"),
+        ({"studies.json": "[]"}, "is a store of format None"),
         ({"thesis.txt": "mine"}, "is not empty and holds no store; choose another folder"),
     ],
 )
@@ -149,7 +154,7 @@ def test_a_place_that_cannot_be_written_is_told_before_anything(config, tmp_path
     store.mkdir()
     real = os.access
     monkeypatch.setattr(os, "access", lambda place, mode: Path(place) != store and real(place, mode))
-    with pytest.raises(InputError, match=r"store: the store cannot be written .*name another one with --store"):
+    with pytest.raises(InputError, match=r"store: the store cannot be written .*name another folder with --store"):
         run_study(config, out, StudyOptions(store=store), [])
     assert capsys.readouterr() == ("", "") and not out.exists()
     (tmp_path / "file").touch()
@@ -238,5 +243,5 @@ def test_no_wait_hands_over_what_is_not_done(reference, tmp_path, monkeypatch):
     *tasks, last = given
     assert [task.key for task in tasks] == [lost["keys"]["alignment"], lost["keys"]["transfer pos seed 0"]]
     assert last == "closed"
-    assert said[:1] == ["2 stages are submitted; start the study again to collect their results"]
+    assert said[:1] == ["submitted 2 stages; start the study again to collect the results"]
     assert [cell["status"] for cell in cells_in(out).values()] == ["pending", "done"]

@@ -86,20 +86,20 @@ def test_a_killed_worker_fails_its_cell_only_and_with_retry_nothing(config, refe
         assert command(patch, "study", config, "--out", out, "--workers", 1) == 1
     assert killed
     said = capsys.readouterr().out
-    assert "failed trans, align_mlm: its process died (exit code -9, killed from outside" in said
+    assert "failed trans, align_mlm: the worker process died (exit code -9, killed from outside" in said
     status = {name: cell["status"] for name, cell in cells_in(out).items()}
     assert status == {"trans, mlm": "done", "trans, align_mlm": "failed"}
     (log,) = (out / "logs").iterdir()
     assert f"(log: {log})" in said
-    assert log.read_text().startswith("its process died")
+    assert log.read_text().startswith("the worker process died")
     whole = (reference / "results.csv").read_bytes().splitlines()
     assert (out / "results.csv").read_bytes().splitlines() == whole[:3]
-    assert "its process died" in (out / "report.md").read_text(encoding="utf-8")
+    assert "the worker process died" in (out / "report.md").read_text(encoding="utf-8")
     with monkeypatch.context() as patch:
         killed = kill_the_first(patch, stage)
         assert command(patch, "study", config, "--out", out, "--workers", 1, "--retry", 1) == 0
     assert len(killed) == 1
-    assert f"{stage} failed and is tried again: its process died" in capsys.readouterr().err
+    assert f"{stage} failed and is tried again: the worker process died" in capsys.readouterr().err
     assert tables(out) == tables(reference)
     assert cells_in(out)["trans, align_mlm"]["error"] is None
     assert not (out / "logs").exists()

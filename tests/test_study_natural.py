@@ -67,7 +67,7 @@ def test_a_task_finds_the_natural_language_of_its_run(languages, task, found):
             [EN, FR],
             {"tasks": {"pos": {}}},
             "tasks.pos.target",
-            "(for SUP also target.train), and train",
+            "set target.test, for SUP also target.train, and set train",
         ),
     ],
 )

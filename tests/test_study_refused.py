@@ -65,12 +65,12 @@ def test_messages_name_the_axis_that_sets_the_wrong_value():
     axes: dict[str, Any] = {"o": {"X": {"pretrain.objective.knd": 5}}}
     message = str(refusal(lambda: cells_of(product=LANGUAGES | axes)))
     assert message.startswith("tiny cell trans, X: pretrain.objective.knd: unknown key; did you mean kind? allowed: ")
-    assert message.endswith("; the axis 'o' sets pretrain.objective.knd")
+    assert message.endswith("; correct the axis 'o', which sets pretrain.objective.knd")
     assert "axis" not in str(refusal(lambda: cells_of(product=LANGUAGES | {"pretrain.stepz": [5]})))
     message = str(refusal(lambda: cells_of(product=LANGUAGES | {"o": {"X": {"second.seed": 1}}})))
     assert message.endswith(
-        "target_model.seed: there is nothing to change; give the study a section target_model; the "
-        "axis 'o' sets second.seed"
+        "target_model.seed: the study has no section target_model; add this section to the study; correct the "
+        "axis 'o', which sets second.seed"
     )
     common: dict[str, Any] = {"o": {"X": {"transfer.length": 1}}}
     message = str(refusal(lambda: graph_of(changed(FULL, grid={"product": common}))))

@@ -68,7 +68,7 @@ def test_a_failed_task_fails_what_needs_it_once_and_nothing_else():
     assert [next_key(schedule), next_key(schedule), schedule.next()] == ["p", "q", None]
     over = schedule.ended(bad("p"))
     assert over[0] == bad("p")
-    assert {o.key: o.error for o in over[1:]} == dict.fromkeys("abc", "because stage p failed: it broke")
+    assert {o.key: o.error for o in over[1:]} == dict.fromkeys("abc", "not run, because stage p failed: it broke")
     assert [outcome.key for outcome in schedule.ended(bad("q", "too"))] == ["q", "d"]
     assert schedule.is_over and schedule.failed.keys() == {*stages}
 

@@ -16,11 +16,11 @@ from tests.slurm_fakes import PlainTask, fake_slurm, record, start_runner, wait 
 
 def test_where_nothing_can_be_submitted_one_line_says_so(tmp_path, slurm, start, monkeypatch):
     start().path.write_text('{"format": 99}')
-    with pytest.raises(InputError, match=r"jobs\.json: is no list of jobs of format 2"):
+    with pytest.raises(InputError, match=r"jobs\.json: is not a list of jobs of format 2"):
         start()
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "submitit", None)
-        with pytest.raises(InputError, match=re.escape(f"submitit is not installed; {install_command('slurm')}")):
+        with pytest.raises(InputError, match=re.escape(f"submitit is not installed; run {install_command('slurm')}")):
             start()
     slurm.go_away()
     with pytest.raises(InputError, match="squeue does not answer"):
@@ -115,7 +115,7 @@ def test_a_job_that_is_gone_without_a_record_has_failed(slurm, start, monkeypatc
     executor.log_path("1").write_text("x" * 20_000 + "srun: error: Killed\n")
     slurm.end("1", "FAILED")
     outcome = wait(executor)["a"]
-    assert "its job 1 ended without a result (Slurm says FAILED); log: " in outcome.error
+    assert "the Slurm job 1 ended without a result (state FAILED); see the log " in outcome.error
     assert outcome.error.endswith("1_0_log.err")
     assert outcome.log.endswith("srun: error: Killed\n") and len(outcome.log) == 8_000
 

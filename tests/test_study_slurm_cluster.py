@@ -112,7 +112,7 @@ def test_a_killed_job_is_seen_within_seconds_and_a_retry_goes_on(happens, state,
 
     outcome, job = disturbed(executor, task, happen)
     assert time.monotonic() - when[0] < 30  # of which cancelling takes most: the job ends its step and saves
-    assert f"its job {job} ended without a result (Slurm says {state})" in outcome.error
+    assert f"the Slurm job {job} ended without a result (state {state})" in outcome.error
     assert "pretrain align_mlm trans+inv: " in outcome.log
     stood = checkpoint(store)
     assert 0 < stood < STEPS

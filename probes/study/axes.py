@@ -1,4 +1,4 @@
-"""The axes of a grid: values of a dotted key, or labels, each with the changes that it makes to a cell."""
+"""Axes of a grid. An axis is a dotted key with its values, or a name with labels that each set several keys."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AXIS_ROOTS = (
     *("source", "init_from", "pretrain", "target_model", "model", "adjust", "finetuned", "transfer", "tasks", "probes"),
 )
 RENAMED = {"start": "init_from", "second": "target_model", "tuned": "finetuned"}
-"""First name of a section, in a study and in the keys of axes → its present name."""
+"""Former name of a section → present name. Studies and keys of axes may use both."""
 KNOWN_ROOTS = (*AXIS_ROOTS, *RENAMED)
 RESERVED = ("task", "layer", "probe")
 """Reserved axis names: columns of the results table."""
@@ -28,7 +28,7 @@ RESERVED = ("task", "layer", "probe")
 
 @dataclass(frozen=True)
 class Setting:
-    """One change of a cell: a value at a dotted key, and the axis that sets it."""
+    """One change of a cell: the value of a dotted key, and the axis that sets it."""
 
     axis: str
     key: str
@@ -42,9 +42,9 @@ class Choice:
     Attributes:
         axis: The axis.
         label: The label of the value in the results.
-        shown: The text of the value in the name of a cell.
+        shown: The text for the value in names of cells.
         settings: The changes that the value makes.
-        value: The value as the YAML has it.
+        value: The value in the YAML file. A named axis has its label here.
     """
 
     axis: str
@@ -55,28 +55,28 @@ class Choice:
 
 
 def is_key(axis: str) -> bool:
-    """Return whether an axis is a dotted key (or ``source``, ``model``), and not a name with labels."""
+    """Return whether an axis is a key of a cell, such as ``pretrain.seed`` or ``model``, and not a name with labels."""
     return axis.partition(".")[0] in KNOWN_ROOTS
 
 
 def is_value(one: Any, other: Any) -> bool:
-    """Return whether two values are equal. Numbers are compared by value (10 equals 10.0), other values by JSON."""
+    """Return whether two values are equal. Numbers are compared by value (10 equals 10.0), others by their JSON."""
     numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (one, other))
     return bool(one == other) if numbers else _text(one) == _text(other)
 
 
 def labelled(axis: str, label: Any, changes: Mapping[str, Any]) -> Choice:
-    """Return the choice of a label of a named axis."""
+    """Return the choice for one label of a named axis. ``changes`` maps dotted keys to values."""
     settings = tuple(Setting(axis, key, value) for key, value in changes.items())
     return Choice(axis, str(label), str(label), settings, label)
 
 
 def plain(key: str, value: Any, labels: Mapping[str, str]) -> Choice:
-    """Return the choice of a value of a dotted key.
+    """Return the choice for one value of a dotted key.
 
     Args:
-        key: The key.
-        value: The value.
+        key: The dotted key, which is also the name of the axis.
+        value: A value of the key.
         labels: Value as JSON → label.
     """
     label = labels[_text(value)]
@@ -86,10 +86,10 @@ def plain(key: str, value: Any, labels: Mapping[str, str]) -> Choice:
 
 
 def distinct_labels(key: str, values: Iterable[Any]) -> dict[str, str]:
-    """Return a mapping from each value of an axis, as JSON, to its label. Different values have different labels.
+    """Return a distinct label for each value of an axis: value as JSON → label.
 
-    Results are grouped by labels, so values with the same label would be averaged as if they were seeds. Values that
-    would share a label get longer labels: the paths of base files without the ending, else the JSON, which is unique.
+    Results are grouped by label, so two values with one label would be averaged as if they were seeds. They get longer
+    labels instead: the paths of base files without the ending, or else the JSON.
     """
     forms = {
         _text(value): (label_of(key, value), label_of(key, value, with_folders=True), _text(value)) for value in values
@@ -105,7 +105,16 @@ def distinct_labels(key: str, values: Iterable[Any]) -> dict[str, str]:
 
 
 def label_of(key: str, value: Any, with_folders: bool = False) -> str:
-    """Return a value as text: the ``name`` of a mapping, base files without ending and folder, or the JSON."""
+    """Return a readable label of a value. Different values may have the same label.
+
+    The label of a mapping is its ``name``, and the label of base files is their names without the ending. Any other
+    value that is not a text is written as JSON.
+
+    Args:
+        key: The dotted key of the value.
+        value: The value.
+        with_folders: True to include the folders of base files.
+    """
     if isinstance(value, dict) and isinstance(value.get("name"), str):
         return str(value["name"])
     if BASE in key.split(".")[1:]:
@@ -119,16 +128,16 @@ def _text(value: Any) -> str:
 
 
 def check_axis(part: str, axis: str, values: Any) -> None:
-    """Raise InputError for an axis of ``product`` or ``zip`` that gives no cells."""
+    """Raise InputError if an axis has no values, or values of a wrong form. ``part`` is ``product`` or ``zip``."""
     if isinstance(values, dict):
         check_named_axis(axis, values)
     elif not isinstance(values, list):
-        hint = "write a list of values, or labels and the keys that each sets"
-        raise InputError(f"{values!r} is no list", keys=(axis,), hint=hint, code="type")
+        hint = "write a list of values, or labels and the keys that each of them sets"
+        raise InputError(f"must be a list or a mapping, not {values!r}", keys=(axis,), hint=hint, code="type")
     else:
         check_key(axis, (axis,))
         twice = [text for text, count in Counter(map(_text, values)).items() if count > 1]
-        if twice and part == "product":  # In zip a value may stand beside several values of another axis.
+        if twice and part == "product":  # In zip, a value may be combined with several values of another axis.
             raise InputError(
                 f"the value {twice[0]} appears twice", keys=(axis,), hint="write each value once", code="duplicate"
             )
@@ -137,39 +146,41 @@ def check_axis(part: str, axis: str, values: Any) -> None:
 
 
 def check_named_axis(axis: str, labels: Mapping[Any, Any]) -> None:
-    """Raise InputError for a named axis with a reserved name, or with labels that cannot be shown or set no keys."""
+    """Raise InputError if the name of an axis is reserved, or a label is empty, repeated or not a mapping of keys."""
     if "." in axis or axis in KNOWN_ROOTS:
-        hint = "write a list of values, or give the axis a name of its own"
-        raise InputError("a dotted key has no labels", keys=(axis,), hint=hint, code="type")
+        hint = "write a list of values, or choose a name for the axis that is not a key"
+        raise InputError("a key cannot have labels", keys=(axis,), hint=hint, code="type")
     if not axis.strip():
-        raise InputError("an axis has no name", hint="name the axis", code="empty")
+        raise InputError("an axis has no name", hint="give it a name", code="empty")
     if axis in RESERVED:
-        reason = f"{axis!r} is a column of the results"
+        reason = f"{axis!r} is reserved for a column of the results"
         raise InputError(reason, keys=(axis,), hint="choose another name for the axis", code="conflict")
     if len({str(label) for label in labels}) < len(labels):
-        raise InputError("a label appears twice", keys=(axis,), hint="write each label once", code="duplicate")
+        raise InputError("two labels are the same text", keys=(axis,), hint="change one of them", code="duplicate")
     for label, changes in labels.items():
         keys = (axis, str(label))
         if not str(label).strip():
-            raise InputError("a label is empty", keys=(axis,), hint="write a label", code="empty")
+            raise InputError("a label is empty", keys=(axis,), hint="write a text for the label", code="empty")
         if any(category(sign) == "Cc" for sign in str(label)):
-            raise InputError(f"the label {label!r} has a control character", keys=(axis,), code="format")
+            reason = f"the label {label!r} has a control character"
+            raise InputError(reason, keys=(axis,), hint="remove this character", code="format")
         if not isinstance(changes, dict):
-            hint = "set dotted keys, as in {pretrain.steps: 100}"
-            raise InputError(f"{changes!r} is no mapping", keys=keys, hint=hint, code="type")
+            hint = "write dotted keys with values, as in {pretrain.steps: 100}"
+            raise InputError(f"must be a mapping, not {changes!r}", keys=keys, hint=hint, code="type")
         for key in changes:
             check_key(str(key), (*keys, str(key)))
 
 
 def check_key(key: str, keys: Sequence[str]) -> None:
-    """Raise InputError for a key that no cell can have. ``keys`` lead to it in the grid."""
+    """Raise InputError if a dotted key is not a key of a cell. ``keys`` is the place of the key in the grid."""
     parts = key.split(".")
     if parts[0] not in KNOWN_ROOTS:
         raise InputError("unknown key", keys=keys, hint=_hint(parts), code="unknown")
     if not all(parts):
-        raise InputError("a part of the dotted key is empty", keys=keys, code="format")
+        raise InputError("a part of the dotted key is empty", keys=keys, hint="remove the extra dot", code="format")
     if parts[0] in ("source", "model") and len(parts) > 1:
-        raise InputError(f"{parts[0]} is one value and has no key {parts[1]!r}", keys=keys, code="unknown")
+        reason = f"{parts[0]} is one value and has no key {parts[1]!r}"
+        raise InputError(reason, keys=keys, hint=f"write {parts[0]} alone", code="unknown")
 
 
 def _hint(parts: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""Construction of a cell: the settings of a grid combination become checked configs."""
+"""Construction of cells: the settings of a combination of the grid become checked configs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,15 @@ from synthlang.files import user_path
 
 
 def setting_of(error: InputError, place: Place, point: GridPoint) -> Setting | None:
-    """Return the last change of a cell that set the wrong value of an error in the section ``place``."""
+    """Return the change that set the wrong value of an error, or None if no axis set it.
+
+    If several changes set the value, the last one is returned, because it takes precedence.
+
+    Args:
+        error: An error whose keys begin with ``place``.
+        place: The keys of the section with the wrong value.
+        point: The combination whose changes are searched.
+    """
     wrong = error.keys[len(place) :]
     for setting in reversed(point.settings):
         keys = setting_keys(setting)
@@ -42,29 +50,31 @@ def setting_of(error: InputError, place: Place, point: GridPoint) -> Setting | N
 def check_task(
     name: str, own: Mapping[str, Any], common: Mapping[str, Any], assigned_to_all: Mapping[Keys, Any]
 ) -> None:
-    """Check that the kind of a task is known, and that the task does not override an assignment to all tasks.
+    """Check that a task has a kind, and that it overrides no fixed setting of all tasks.
 
     Args:
         name: Name of the task in the study.
         own: Settings of this task.
-        common: Settings that all tasks have in common.
-        assigned_to_all: Keys and values that the command assigned to all tasks.
+        common: Settings that all tasks share.
+        assigned_to_all: Fixed settings of all tasks: keys → value.
 
     Raises:
         InputError: A check fails.
     """
     if "task" not in own and "task" not in common:
         hint = f"{did_you_mean(name, list(TASKS))}set it to one of {', '.join(TASKS)}"
-        raise InputError(f"{name} is no task", keys=("tasks", name, "task"), hint=hint, code="missing")
+        reason = f"is missing, and {name!r} is not the name of a task"
+        raise InputError(reason, keys=("tasks", name, "task"), hint=hint, code="missing")
     leaves = _leaves(own)
     for keys, value in assigned_to_all.items():
         if any(place[: len(keys)] == keys and (place, leaf) != (keys, value) for place, leaf in leaves.items()):
             hint = f"set tasks.{name}.{'.'.join(keys)} instead"
-            raise InputError(f"tasks.{name} overrides it", keys=("transfer", *keys), hint=hint, code="no_effect")
+            reason = f"tasks.{name} overrides this key"
+            raise InputError(reason, keys=("transfer", *keys), hint=hint, code="no_effect")
 
 
 def _leaves(value: Any, keys: Keys = ()) -> dict[Keys, Any]:
-    """Flatten nested mappings into values by their paths of keys."""
+    """Flatten nested mappings: path of keys → value. An empty mapping is a value."""
     if not (isinstance(value, Mapping) and value):
         return {keys: value}
     found: dict[Keys, Any] = {}
@@ -81,7 +91,10 @@ class _Seed(StrictModel):
 
 
 class CellBuilder:
-    """Makes cells. Equal settings are parsed once and shared, and each base file and each run is read once."""
+    """Builder of the cells of a study.
+
+    Cells with equal settings share one config. Each base file and each run is read once.
+    """
 
     def __init__(self, study: StudyConfig, path: Path | None, assignments: Sequence[str] = ()) -> None:
         self.study, self.path = study, path
@@ -139,8 +152,8 @@ class CellBuilder:
             return None
         data, source = self._data(draft, (root,)), draft.values["source"]
         if source is not None and section.sets("source"):
-            reason = "the study has a source for all of its pretrainings"
-            raise InputError(reason, keys=(root, "source"), hint="give one of the two", code="conflict")
+            reason = "conflicts with the key source of the study, which all pretrainings use"
+            raise InputError(reason, keys=(root, "source"), hint="remove one of the two", code="conflict")
         languages = data.get("languages")
         all_named = isinstance(languages, list) and all(isinstance(m, dict) and m.get("source") for m in languages)
         if source is not None and not all_named:
@@ -150,7 +163,7 @@ class CellBuilder:
         return self._parse(PretrainConfig, data, (root,), point)
 
     def _run_of(self, model: str) -> PretrainConfig | None:
-        """Return the settings of a run, or None for any other model and for a folder that does not exist."""
+        """Return the settings of the run in a folder, or None if ``model`` is not a run or does not exist."""
         if model not in self._runs:  # the check of the stages refuses a folder that does not exist
             self._runs[model] = run_config(model) if user_path(model).exists() else None
         return self._runs[model]
@@ -160,13 +173,16 @@ class CellBuilder:
         if section is None:
             return None
         if section.sets("model"):
-            reason = "the model of the cell is adjusted"
-            raise InputError(reason, keys=(*place, "model"), hint="leave it out", code="conflict")
+            reason = "cannot be set, because a study adjusts the model of the cell"
+            raise InputError(reason, keys=(*place, "model"), hint="remove this key", code="conflict")
         data = {**self._data(draft, place), "model": CellModel.ORIGINAL.value}
         return self._parse(AdjustConfig, data, place, point)
 
     def _finetuning(self, draft: Draft, point: GridPoint) -> tuple[TransferConfig | None, int]:
-        """Return the fine-tuning before the probes, and its seed. Common task settings are defaults."""
+        """Return the settings and the seed of the fine-tuning before the probes, or None and 0 without one.
+
+        The section ``transfer`` has the defaults.
+        """
         place = ("finetuned",)
         if draft.sections[place] is None:
             return None, 0
@@ -194,8 +210,8 @@ class CellBuilder:
         found = None if data.get("target_model") else _natural_target(run, data, place)
         if found is not None:
             if data.get("target") is None:
-                reason = f"is missing: {found} is not derived from the source language, so the task needs its sentences"
-                hint = "set target.test (for SUP also target.train), and train where the pretraining text has no labels"
+                reason = f"is missing: {found} is a natural language, so the task needs labelled sentences in {found}"
+                hint = "set target.test, for SUP also target.train, and set train if the pretraining text has no labels"
                 raise InputError(reason, keys=(*place, "target"), hint=hint, code="missing")
             data = {**data, "language": found}
         return self._parse(TransferConfig, data, place, point)
@@ -244,7 +260,7 @@ class CellBuilder:
 
 
 def _natural_target(run: PretrainConfig | None, data: Mapping[str, Any], place: Place) -> str | None:
-    """Return the natural language of a run that a task or a probe is about, or None if there is none."""
+    """Return the natural target language of a task or a probe, or None if the target language is derived."""
     wanted = data.get("language")
     if run is None or not isinstance(wanted, str | None):
         return None
@@ -253,14 +269,14 @@ def _natural_target(run: PretrainConfig | None, data: Mapping[str, Any], place: 
 
 
 def _start_settings(root: str, section: Section, data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the section ``start`` of a pretraining that has ``init_from``."""
+    """Return the section ``start`` of a pretraining that starts from the run ``init_from``."""
     settings = data.get("start") or {}
     if section.sets("start", "model"):
-        reason = "the run that init_from describes is the model to start from"
-        raise InputError(reason, keys=(root, "start", "model"), hint="leave it out", code="conflict")
+        reason = "cannot be set beside init_from, whose run is the model to start from"
+        raise InputError(reason, keys=(root, "start", "model"), hint="remove one of the two", code="conflict")
     if not isinstance(settings, dict):
-        reason = f"must be a section of keys, as in start: {{extend: …}}, not {settings!r}"
-        raise InputError(reason, keys=(root, "start"), code="type")
+        hint = "write keys with values, as in start: {extend: …}"
+        raise InputError(f"must be a mapping, not {settings!r}", keys=(root, "start"), hint=hint, code="type")
     return {**settings, "model": CellModel.INIT.value}
 
 
@@ -275,16 +291,18 @@ def _check_parts(draft: Draft) -> None:
     """Raise InputError for parts of a cell that exclude each other, or that have no effect."""
     has = {root: draft.sections[root,] is not None for root in SECTIONS}
     has |= {name: value is not None for name, value in draft.values.items()}
-    two = "excludes target_model; leave out one"
-    given = "has no effect on a model that is not pretrained here"
-    rules: tuple[tuple[bool, str, Code, str], ...] = (
-        (has["pretrain"] == has["model"], "pretrain", "conflict", "a cell has either pretrain or model"),
+    one = "a cell needs exactly one of pretrain and model", "set one of them"
+    two = "cannot be combined with target_model", "remove one of the two"
+    given = "has no effect on a model that the study does not pretrain", "remove this key, or add pretrain"
+    probes = "has no effect without probes", "remove this key, or add a probe"
+    rules: tuple[tuple[bool, str, Code, tuple[str, str]], ...] = (
+        (has["pretrain"] == has["model"], "pretrain", "conflict", one),
         (has["init_from"] and not has["pretrain"], "init_from", "no_effect", given),
         (has["adjust"] and has["target_model"], "adjust", "conflict", two),
         (has["source"] and not (has["pretrain"] or has["target_model"]), "source", "no_effect", given),
         (has["finetuned"] and has["target_model"], "finetuned", "conflict", two),
-        (has["finetuned"] and not draft.names("probes"), "finetuned", "no_effect", "has no effect without probes"),
+        (has["finetuned"] and not draft.names("probes"), "finetuned", "no_effect", probes),
     )
-    for is_broken, key, code, reason in rules:
+    for is_broken, key, code, (reason, hint) in rules:
         if is_broken:
-            raise InputError(reason, keys=key, code=code)
+            raise InputError(reason, keys=key, hint=hint, code=code)

@@ -24,18 +24,18 @@ class Cell:
     Attributes:
         name: Name of the cell, unique in the study.
         labels: Axis → label.
-        overrides: Dotted key → value, the changes to the base.
-        pretrain: Settings of the pretraining, or None if the cell has a model by its name.
+        overrides: The changes to the settings of the study: dotted key → value.
+        pretrain: Settings of the pretraining, or None if the cell has a ``model``.
         target_model: Settings of the second pretraining, whose model reads the target language.
-        model: Name of a model in place of ``pretrain``.
-        adjust: Settings of the adjustment. Its ``model`` is ``cell:model``, which becomes a folder for the run.
+        model: Name or folder of a model in place of ``pretrain``.
+        adjust: Settings of the adjustment. Its ``model`` is the placeholder ``cell:model``.
         tasks: Settings of the transfers by name. If there is a second model, ``target_model`` is ``cell:second``.
         probes: Settings of the probes by name. If there is a second model, ``model2`` is ``cell:second``.
         finetuned: Settings of the fine-tuning after which the probes read the model.
         finetuned_seed: Seed of this fine-tuning.
         init_from: Settings of the run from which ``pretrain`` is initialised. The ``start.model`` of ``pretrain`` is
             then ``cell:start``, the export of the first language of this run.
-        source: Source that the study gives to the pretrainings of the cell. With None, their configs name sources.
+        source: Source of the study for all pretrainings of the cell, or None if their configs name the sources.
     """
 
     name: str
@@ -54,18 +54,18 @@ class Cell:
 
     @property
     def parts(self) -> dict[str, pydantic.BaseModel]:
-        """The single configs of the cell by the keys of a study, without tasks and probes."""
+        """Configs of the cell except those of tasks and probes: section of the study → config."""
         found = {name: getattr(self, name) for name in PARTS}
         return {name: config for name, config in found.items() if config is not None}
 
     @property
     def configs(self) -> dict[str, pydantic.BaseModel]:
-        """All configs of the cell by their dotted keys in a study."""
+        """All configs of the cell: dotted key in the study → config."""
         tasks = {f"tasks.{name}": task for name, task in self.tasks.items()}
         return {**self.parts, **tasks, **{f"probes.{name}": probe for name, probe in self.probes.items()}}
 
     def placed(self, error: InputError, section: Sequence[str]) -> InputError:
-        """Return an error of a config as an error of the study. ``section`` has the keys of the config in the study."""
+        """Return an error of a config with its place in the study. ``section`` is the place of the config there."""
         if self.source is not None and error.keys == ("source",):
             return error.inside()
         return error.inside(*section)

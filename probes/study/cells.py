@@ -1,4 +1,4 @@
-"""The cells of a study: one for each combination of its grid, each with its own work and name."""
+"""Cells of a study: one for each combination of its grid. No two cells have the same name, labels or settings."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def load_study(path: Path, assignments: list[str], smoke: bool = False) -> tuple
 
     Args:
         path: File of the study, or its name in the catalogue.
-        assignments: Texts ``KEY=VALUE`` that change it.
-        smoke: True to shrink the study to a run of seconds.
+        assignments: Texts ``KEY=VALUE`` that change the study.
+        smoke: True to return ``smoke_study`` of the study.
 
     Raises:
         InputError: A setting is wrong. Nothing has been written.
@@ -43,10 +43,10 @@ def load_study(path: Path, assignments: list[str], smoke: bool = False) -> tuple
 
 
 def smoke_study(study: StudyConfig, cells: Sequence[Cell]) -> tuple[StudyConfig, list[Cell]]:
-    """Return the study with small models and little data, without claims and printed numbers.
+    """Return a small version of a study, whose stages run in seconds, and the cells of this version.
 
-    It has one seed of each kind. It has as few cells as possible, so that each value of an axis is in one of them and
-    each comparison of the study can be made. Its name and scale keep its results apart from all others.
+    The version has one seed of each kind, and no claims and tables of papers. It has only the cells that are needed to
+    cover each value of an axis and each comparison of the study. Its name and scale keep its results apart from others.
     """
     axes = dict.fromkeys(axis for cell in cells for axis in cell.labels if is_seed(axis))
     first = {axis: next(cell.labels[axis] for cell in cells if axis in cell.labels) for axis in axes}
@@ -61,7 +61,7 @@ def smoke_study(study: StudyConfig, cells: Sequence[Cell]) -> tuple[StudyConfig,
             "seeds": study.seeds[:1],
             "paper": None,
             "claims": (),
-            "learned": LearnedConfig(sup=0),  # no model learns in seconds, and the page is to have all its parts
+            "learned": LearnedConfig(sup=0),  # no model converges in seconds, and no section should be missing
         }
     )
     _contain(study, found)
@@ -73,7 +73,7 @@ def _labels(cell: Cell) -> Mapping[str, str]:
 
 
 def _each_value_once(cells: Iterable[Cell], needed: Collection[str]) -> Iterator[Cell]:
-    """Yield cells without labels, cells with a label that no earlier cell has, and cells with a ``needed`` name."""
+    """Yield each cell that has no labels, a ``needed`` name, or a label that no cell yielded before has."""
     seen = set[tuple[str, str]]()
     for cell in cells:
         if cell.name in needed or not cell.labels or not seen.issuperset(cell.labels.items()):
@@ -118,7 +118,7 @@ def expand(study: StudyConfig, path: Path | None = None, assignments: Sequence[s
 def _expanded(study: StudyConfig, path: Path | None, assignments: Sequence[str]) -> list[Cell]:
     points = study.grid.points()
     if not points:
-        raise InputError("no cell is left", keys="grid", hint="remove entries from grid.exclude", code="empty")
+        raise InputError("every cell is excluded", keys="grid", hint="remove entries from grid.exclude", code="empty")
     check_not_hidden(points, assignments)
     build = CellBuilder(study, path, assignments)
     cells = _built(build, points)
@@ -135,8 +135,8 @@ def _expanded(study: StudyConfig, path: Path | None, assignments: Sequence[str])
 def _built(build: CellBuilder, points: Sequence[GridPoint]) -> list[Cell]:
     """Return the cell of each point.
 
-    A cell that needs a file to be read cannot be built without it. The other cells are, so that one error lists all
-    missing files.
+    If a file is missing, the cells that do not need the file are still built, so that one error lists all missing
+    files.
     """
     cells, first, absent = list[Cell](), None, dict[str, None]()
     for point in points:
@@ -155,7 +155,7 @@ def _built(build: CellBuilder, points: Sequence[GridPoint]) -> list[Cell]:
 
 
 def _contain(study: StudyConfig, cells: Sequence[Cell], keys: StageKeys | None = None) -> None:
-    """Set the fingerprint of the study from its cells."""
+    """Store the hash of all cells in the study, whose fingerprint depends on this hash."""
     keys = keys or StageKeys()
     study.contains(fingerprint("cells", cells=[[cell.name, _settings(cell, keys)] for cell in cells]))
 
@@ -166,7 +166,7 @@ def _check_criterion(study: StudyConfig, cells: Sequence[Cell]) -> None:
     tasks = dict.fromkeys(name for cell in cells for name in cell.tasks)
     for name in limits if isinstance(limits, dict) else ():
         if name not in tasks:
-            hint = f"there is {', '.join(tasks) or 'none'}"
+            hint = f"choose one of {', '.join(tasks)}" if tasks else "remove this limit"
             raise InputError("no cell has this task", keys=("learned", "sup", name), hint=hint, code="unknown")
 
 
@@ -178,8 +178,8 @@ def check_not_hidden(points: Sequence[GridPoint], assignments: Sequence[str]) ->
             for point in points
         ]
         if all(axis is not None for axis in axes):
-            reason = f"changes nothing: the axis {axes[0]!r} sets it in every cell"
-            raise InputError(reason, f"--set {key}", hint="set the values of the axis", code="no_effect")
+            reason = f"changes nothing: the axis {axes[0]!r} sets this key in every cell"
+            raise InputError(reason, f"--set {key}", hint="set the values of the axis instead", code="no_effect")
 
 
 def _settings(cell: Cell, keys: StageKeys) -> str:
@@ -189,9 +189,12 @@ def _settings(cell: Cell, keys: StageKeys) -> str:
 
 
 def _check_distinct(cells: list[Cell], keys: StageKeys, included: int) -> None:
-    """Raise InputError if two cells have equal settings or, as far as is known without data, equal stages.
+    """Raise InputError if two cells have equal settings, or settings that give the same results.
 
-    The cells of ``grid.include`` begin at the number ``included``.
+    Args:
+        cells: The cells, those of ``grid.include`` last.
+        keys: Cache of the keys of stages.
+        included: Index of the first cell of ``grid.include``.
     """
     equal: dict[str, int] = {}
     alike: dict[str, int] = {}
@@ -201,33 +204,33 @@ def _check_distinct(cells: list[Cell], keys: StageKeys, included: int) -> None:
         if first < number and number >= included:
             what = "a cell of the product" if first < included else f"grid.include.{first - included}"
             place = ("grid", "include", str(number - included))
-            raise InputError(f"is already {what}: {other.name}", keys=place, hint="leave it out", code="duplicate")
+            raise InputError(f"repeats {what}: {other.name}", keys=place, hint="remove this entry", code="duplicate")
         if first < number:
             reason = f"two cells are the same: {other.name!r} and {cell.name!r} have equal settings"
-            raise InputError(reason, keys="grid", hint="leave one out", code="duplicate")
+            raise InputError(reason, keys="grid", hint="remove or exclude one of them", code="duplicate")
         other = cells[alike.setdefault(canonical_json(graph([cell], [0], keys).of_cell[cell.name]), number)]
         if other is not cell:
             one, two = other.overrides, cell.overrides
             differ = ", ".join(key for key in {**one, **two} if one.get(key, ...) != two.get(key, ...))
             reason = (
-                f"two cells are the same: {other.name!r} and {cell.name!r} differ in nothing that their results depend "
-                f"on (only in {differ})"
+                f"two cells are the same: {other.name!r} and {cell.name!r} differ only in {differ}, which does not "
+                f"affect their results"
             )
-            raise InputError(reason, keys="grid", hint="leave one out", code="duplicate")
+            raise InputError(reason, keys="grid", hint="remove or exclude one of them", code="duplicate")
 
 
 def _check_labels(points: list[GridPoint]) -> None:
     """Raise InputError for labels that would make two different cells look like replicates in the results.
 
-    Two cells may not have equal labels. If their labels differ only in seeds, their other settings must be equal. The
-    values of one axis have different labels, but two entries of ``include`` may break this rule.
+    Two cells may not have equal labels. If their labels differ only in seeds, their other settings must be equal.
+    Entries of ``grid.include`` can break these rules, because they may repeat a label with other settings.
     """
     count = Counter(tuple(sorted(point.labels.items())) for point in points)
     first: dict[tuple[tuple[str, str], ...], tuple[GridPoint, list[Choice]]] = {}
-    hint = "give one a label of its own"
+    hint = "give one of them another label"
     for point in points:
         if count[tuple(sorted(point.labels.items()))] > 1:
-            reason = f"two cells have the same labels, {point.full_name}, by which results are told apart"
+            reason = f"two cells have the same labels, {point.full_name}, so their results could not be told apart"
             raise InputError(reason, keys="grid", hint=hint, code="duplicate")
         choices = [choice for choice in point.choices if not is_seed(choice.axis)]
         other, other_choices = first.setdefault(tuple(sorted((c.axis, c.label) for c in choices)), (point, choices))
@@ -236,8 +239,8 @@ def _check_labels(points: list[GridPoint]) -> None:
         )
         if axis is not None:
             reason = (
-                f"two cells have the label {point.labels[axis]!r} of {axis} for different settings, {other.full_name} "
-                f"and {point.full_name}: results take cells that differ in seeds only for replicates"
+                f"the label {point.labels[axis]!r} of {axis} has different settings in two cells, {other.full_name} "
+                f"and {point.full_name}, so they cannot be replicates"
             )
             raise InputError(reason, keys="grid", hint=hint, code="duplicate")
 
@@ -271,7 +274,7 @@ def selected(cells: Sequence[Cell], only: Sequence[str]) -> set[str]:
     commas in any order, match the cells that have all of them: ``MLM, trans`` is the same as ``trans, MLM``.
 
     Raises:
-        InputError: A text chooses no cell.
+        InputError: A text matches no cell.
     """
     if not only:
         return {cell.name for cell in cells}
@@ -293,8 +296,8 @@ def _matching(cells: Sequence[Cell], text: str) -> set[str]:
         return found
     labels = {axis: list(dict.fromkeys(c.labels[axis] for c in cells if axis in c.labels)) for axis in axes}
     known = "; ".join(f"{axis_titles(axes)[axis]}: {first_few(of, SHOWN)}" for axis, of in labels.items())
-    hint = f"name labels, as in AXIS=LABEL. There is {known or cells[0].name}"
-    raise InputError("no cell has it", f"--only {text}", hint=hint, code="unknown")
+    hint = f"choose AXIS=LABEL from {known}" if known else f"choose {cells[0].name}, the only cell"
+    raise InputError("matches no cell", f"--only {text}", hint=hint, code="unknown")
 
 
 def _has_label(cell: Cell, text: str) -> bool:

@@ -1,4 +1,4 @@
-"""The check of all cells of a study before anything runs: each stage checks itself."""
+"""Check of all cells of a study before anything runs. Each stage checks its own settings and inputs."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def check_cells(cells: Sequence[Cell]) -> None:
     """Check every stage of every cell.
 
     Raises:
-        InputError: A cell cannot run. The error of the first such cell is raised, with the number of other cells that
-            have it. If data is missing, the hint lists all missing files and folders of the study.
+        InputError: A cell cannot run. The error of the first such cell is raised, with the number of cells that have
+            the same error. If data is missing, the hint lists all missing files and folders of the study.
     """
     inputs = Inputs()
     errors = (_problem(cell, inputs) for cell in cells)
@@ -31,9 +31,14 @@ def check_cells(cells: Sequence[Cell]) -> None:
 
 
 def with_missing(error: InputError, absent: Sequence[str]) -> InputError:
-    """Return an error for missing data with all missing files and folders, if there are several, as its hint."""
+    """Replace the hint of an error about missing data by a list of all missing inputs, if there are several.
+
+    Args:
+        error: The error, which is changed and returned.
+        absent: Paths of all missing files and folders.
+    """
     if error.code == "missing" and len(absent) > 1:
-        error.hint = f"{len(absent)} inputs are missing: {', '.join(absent)}"
+        error.hint = f"add the {len(absent)} missing inputs: {', '.join(absent)}"
     return error
 
 
@@ -52,7 +57,7 @@ def missing_inputs(cells: Sequence[Cell]) -> list[str]:
 
 
 def _problem(cell: Cell, inputs: Inputs) -> InputError | None:
-    """Return the first error in the stages of a cell, placed at the section of the study."""
+    """Return the first error in the stages of a cell, with its place in the study, or None."""
     for _, section, stage in stages_of(cell, [0], inputs.keys):
         try:
             inputs.once((section, inputs.identity(stage)), lambda stage=stage: stage.check(inputs))  # type: ignore[misc]

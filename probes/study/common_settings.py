@@ -13,12 +13,15 @@ from probes.report.numbers import first_few
 from probes.study.cell import PARTS, RECORDED_AS, Cell
 
 DIFFERS = "(differs)"
-"""Placeholder of a value that differs between cells."""
+"""Placeholder for a value that differs between cells."""
 _ABSENT = object()
 
 
 def common_settings(cells: Sequence[Cell]) -> dict[str, Any]:
-    """Return the shared settings of each part of the cells (``pretrain``, ``tasks`` …) as JSON."""
+    """Return the settings that all cells share, by their parts (``pretrain``, ``tasks`` …), as JSON.
+
+    A setting that differs between cells has the value ``DIFFERS``.
+    """
     names = (*PARTS, "model")
     parts = {RECORDED_AS.get(name, name): _of_all(getattr(cell, name) for cell in cells) for name in names}
     if isinstance(parts["tuned"], Mapping):
@@ -31,7 +34,7 @@ def common_settings(cells: Sequence[Cell]) -> dict[str, Any]:
 
 
 def _of_all(configs: Iterable[pydantic.BaseModel | str | int | None]) -> Any:
-    """Return the settings that all configs share. Cells share configs, so each config is read once."""
+    """Return the settings that all configs share. A config that occurs several times is read once."""
     distinct = {id(config): config for config in configs}.values()
     return reduce(
         _common,
@@ -50,7 +53,7 @@ def _common(one: Any, other: Any) -> Any:
 
 
 APART = ("title", "paper", "claims", "compare", "scale", "pool", "learned", "keep")
-"""Settings of a study that change no cell."""
+"""Keys of a study that do not affect its cells."""
 SHOWN = 5
 """Maximum number of differences to show."""
 LONG = 40
@@ -58,7 +61,7 @@ LONG = 40
 
 
 def describe_changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """Return the differences between settings, such as ``seeds: 1 → 3 values; pretrain.steps: 20 → 40``."""
+    """Return the changes of settings as text, such as ``seeds: 1 → 3 values; pretrain.steps: 20 → 40``."""
     found = list(_differences(_compared(before), _compared(now), ""))
     if not found:
         return "a base file has changed"

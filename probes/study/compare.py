@@ -1,4 +1,4 @@
-"""Comparisons that a study names under ``compare``: pairs of conditions, and differences of two such differences."""
+"""Comparisons of a study (key ``compare``): differences between two conditions, and interactions of two axes."""
 
 from __future__ import annotations
 
@@ -29,15 +29,22 @@ class Comparison:
 
     @property
     def is_interaction(self) -> bool:
-        """Whether the comparison is a difference of two differences."""
+        """True if the comparison is a difference of two differences."""
         return len(self.sides) == 4
 
     def between(self, first: int, second: int) -> list[str]:
-        """Return the axes in which two sides differ."""
+        """Return the axes in which two sides differ. ``first`` and ``second`` are indices of ``sides``."""
         return [axis for axis, label in self.sides[first].items() if self.sides[second][axis] != label]
 
     def matched(self, conditions: Sequence[T], labels_of: Callable[[T], Labels]) -> Iterator[tuple[T, ...]]:
-        """Yield the conditions of the sides, for each combination of the labels of other axes that has all sides."""
+        """Yield one condition for each side, once for each combination of labels of the other axes.
+
+        A combination that lacks a side is left out.
+
+        Args:
+            conditions: The conditions to choose from.
+            labels_of: Function that returns the labels of a condition.
+        """
         groups: dict[tuple[tuple[str, str], ...], list[T]] = {}
         for condition in conditions:
             rest = (item for item in labels_of(condition).items() if item[0] not in self.sides[0])
@@ -75,14 +82,14 @@ def _crossed(entry: Mapping[str, Any]) -> Comparison:
     """Return the comparison of an entry in which one axis or two axes have two labels."""
     for axis, labels in entry.items():
         if is_seed(axis):
-            reason = "an axis of seeds is not compared, because models of equal seeds are paired"
-            raise InputError(reason, keys=axis, hint="leave it out", code="conflict")
+            reason = "an axis of seeds cannot be compared, because models with equal seeds are paired"
+            raise InputError(reason, keys=axis, hint="remove this axis", code="conflict")
         if isinstance(labels, list) and (len(labels) != 2 or _label(labels[0]) == _label(labels[1])):
-            raise InputError(f"{labels!r} is not two labels", keys=axis, hint=FORM, code="range")
+            raise InputError(f"{labels!r} is not a pair of different labels", keys=axis, hint=FORM, code="range")
     fixed = {axis: _label(label) for axis, label in entry.items() if not isinstance(label, list)}
     varied = [(axis, [*map(_label, labels)]) for axis, labels in entry.items() if isinstance(labels, list)]
     if len(varied) not in (1, 2):
-        raise InputError(f"{len(varied)} axes have two labels", hint=FORM, code="range")
+        raise InputError(f"the number of axes with two labels is {len(varied)}", hint=FORM, code="range")
     (axis, labels), *others = varied
     outer = [{other: label} for other, of_other in others for label in of_other] or [{}]
     return Comparison(tuple({**fixed, axis: label, **more} for more in outer for label in labels))
@@ -91,11 +98,12 @@ def _crossed(entry: Mapping[str, Any]) -> Comparison:
 def _pair(entry: Sequence[Mapping[str, Any]]) -> Comparison:
     """Return the comparison of an entry that lists two conditions."""
     if len(entry) != 2:
-        raise InputError(f"lists {plural(len(entry), 'condition')}", hint="list two", code="range")
+        reason = f"lists {plural(len(entry), 'condition')} instead of two"
+        raise InputError(reason, hint="write two conditions, as in [{AXIS: A}, {AXIS: B}]", code="range")
     first, second = ({axis: _label(label) for axis, label in side.items()} for side in entry)
     if first.keys() != second.keys() or first == second:
-        hint = "give both conditions a label on the same axes, and at least one other label"
-        raise InputError("the two conditions cannot be compared", hint=hint, code="conflict")
+        hint = "name the same axes in both, with different labels for at least one axis"
+        raise InputError("the two conditions are equal, or name different axes", hint=hint, code="conflict")
     return Comparison((first, second))
 
 
@@ -119,11 +127,13 @@ def check_comparisons(entries: Sequence[Any], cells: Sequence[Labels]) -> None:
         keys = ("compare", str(number))
         for axis, label in (item for side in comparison.sides for item in side.items()):
             if axis not in known:
-                hint = f"{did_you_mean(axis, list(known))}the grid has {', '.join(known) or 'no axes'}"
+                names = f"choose one of {', '.join(known)}" if known else "add an axis to the grid"
+                hint = f"{did_you_mean(axis, list(known))}{names}"
                 raise InputError("unknown axis", keys=(*keys, axis), hint=hint, code="unknown")
             if not any(is_label(one, label) for one in known[axis]):
-                hint = f"{did_you_mean(label, list(known[axis]))}the axis has {', '.join(known[axis])}"
+                hint = f"{did_you_mean(label, list(known[axis]))}choose one of {', '.join(known[axis])}"
                 raise InputError(f"unknown label {label!r}", keys=(*keys, axis), hint=hint, code="unknown")
         if not any(comparison.matched(conditions, lambda labels: labels)):
             reason = "the grid does not have all conditions of the comparison"
-            raise InputError(reason, keys=keys, hint="change it, or add the cells", code="no_effect")
+            hint = "change the comparison, or add the missing cells"
+            raise InputError(reason, keys=keys, hint=hint, code="no_effect")

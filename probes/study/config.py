@@ -1,4 +1,4 @@
-"""The YAML of a study: settings of a cell, and a grid of changes to them."""
+"""Config of a study: the settings of a cell, and a grid of changes to these settings."""
 
 from __future__ import annotations
 
@@ -17,76 +17,78 @@ from synthlang.errors import InputError
 from synthlang.files import safe_name, user_path
 from synthlang.fingerprint import fingerprint
 
-FORMAT = 3  # raise when the same study has other cells
-Keep = Literal["checkpoints", "final", "results"]  # from the policy that keeps most
+FORMAT = 3  # increment when the same file gives other cells
+Keep = Literal["checkpoints", "final", "results"]  # ordered from the policy that keeps most
 LARGEST = 2**63 - 1  # a seed is a column of 64 bits in the tables
 OF_RUNS = {"alignment": "the alignment of every run", "pretrain": "the perplexity of every run"}
-"""Reserved names of probes, which begin the names of the measures that every run has."""
+"""Reserved name of a probe → the measures whose names begin with this name."""
 Changes = dict[str, Any]
 
 
 class LearnedConfig(StrictModel):
-    """Convergence criterion of a model. A model beyond a limit is an excluded run, which is shown but not averaged."""
+    """Convergence criterion of models. A model that fails it is an excluded run: shown, but not averaged."""
 
     perplexity: float | None = Field(default=None, ge=1)
-    """Maximum masked perplexity on the dev set of the source language."""
+    """Maximum masked perplexity on the dev set of the source language (default: no limit)."""
     sup: float | dict[str, float] | None = None
-    """Minimum SUP and minimum score in the source language, in percent: of every task, or by task."""
+    """Minimum of SUP and of the source-language score in percent: a number for all tasks, or task → number.
+
+    The default is a tenth of the way from the majority baseline to 100.
+    """
 
     def least(self, task: str) -> float | None:
-        """Return the minimum score of a task, or None without a limit."""
+        """Return the minimum score of a task in percent, or None if the config has none."""
         return self.sup.get(task) if isinstance(self.sup, dict) else self.sup
 
 
 class StudyConfig(StrictModel):
-    """The YAML of ``synthlang study``. Its mappings are other configs, which ``cells.expand`` checks."""
+    """Config of ``synthlang study``. Sections such as ``pretrain`` are mappings, which ``cells.expand`` checks."""
 
     renamed_keys: ClassVar[Mapping[str, str]] = RENAMED
 
     name: str
-    """Name of the study. A folder continues the study with its name."""
+    """Name of the study. A study folder accepts only the study with this name."""
     title: str = ""
     """Title of the report (default: the name)."""
     scale: str = ""
-    """Size of the models and data, in a word."""
+    """Word for the size of the models and data, such as lab."""
     pool: str = ""
-    """Pool of studies of one scale that are judged together, with their seeds as replicates (default: the name)."""
+    """Name shared by studies of one scale that are tested together, with their seeds as replicates (default: name)."""
     paper: str | tuple[str, ...] | None = None
-    """Tables of a paper for comparison: PAPER/TABLE, or files."""
+    """Tables of papers to compare with: PAPER/TABLE, or files."""
     claims: tuple[str, ...] = ()
     """Claims to test on the results: names, or files."""
     compare: list[dict[str, Any] | list[dict[str, Any]]] = Field(default_factory=list)
     """Comparisons of the report (default: each label of an axis with the first one).
 
-    ``{marking: [case, none], order: free}`` is the first label minus the second, under the other labels.
-    ``{marking: [case, none], order: [free, fixed]}`` is the interaction: this difference under the first label of the
-    other axis, minus that under the second. ``[{order: free, marking: case}, {order: fixed, marking: none}]`` are two
-    conditions.
+    ``{marking: [case, none], order: free}`` is case minus none where order is free.
+    ``{marking: [case, none], order: [free, fixed]}`` is an interaction: case minus none under free, minus case minus
+    none under fixed. ``[{order: free, marking: case}, {order: fixed, marking: none}]`` compares two conditions.
     """
     source: str = ""
-    """Source of init_from, pretrain and target_model where they name none of their own."""
+    """Source of all pretrainings: init_from, pretrain and target_model (default: their own key source)."""
     init_from: Changes | None = None
-    """Another pretraining. pretrain starts from its export of the first language, as with start.model."""
+    """Config of an earlier pretraining. pretrain starts from its export of the first language."""
     pretrain: Changes | None = None
-    """Pretraining config. Here and below, base names entries of the catalogue (KIND/NAME) or files."""
+    """Pretraining config. In each section, the key base names entries of the catalogue (KIND/NAME) or files."""
     target_model: Changes | None = None
-    """Another pretraining, whose model reads the target language (two monolingual models)."""
+    """Config of another pretraining, whose model reads the target language (two monolingual models)."""
     model: str | None = Field(default=None, min_length=1)
     """Model in place of pretrain: a name on Hugging Face, a folder, or a finished run."""
     adjust: Changes | None = None
-    """Adjustment of the model of the cell. Tasks and probes read the adjusted model."""
+    """Config of an adjustment of the model. Tasks and probes use the adjusted model."""
     finetuned: Changes | None = None
-    """Changes to transfer, and a seed (default: the first seed). Only probes read this fine-tuned model."""
+    """Fine-tuning of the model that only the probes use: changes to transfer, and a seed (default: the first seed)."""
     transfer: Changes = Field(default_factory=dict)
-    """Settings that all tasks share."""
+    """Transfer settings that all tasks share."""
     tasks: dict[str, Changes | None] | None = None
-    """Changes to transfer by the name of a task. null removes a task (default: one task, transfer.task)."""
+    """Tasks: name → changes to transfer. null removes a task (default: one task, transfer.task)."""
     probes: dict[str, Changes | None] = Field(default_factory=dict)
-    """Configs of synthlang probe by the name of a probe. null removes a probe."""
+    """Probes: name → config of synthlang probe. null removes a probe."""
     seeds: list[int] = Field(default=[0], min_length=1)
     """Seeds of fine-tuning. The seed of pretraining is an axis: pretrain.seed."""
     learned: LearnedConfig | None = None
-    """Convergence criterion (default: every model counts)."""
+    """Convergence criterion of models (default: the defaults of its keys)."""
     keep: Keep = "checkpoints"
     """Files of finished runs that gc keeps: checkpoints, final weights, or results only."""
     grid: GridConfig = GridConfig()
@@ -131,7 +133,7 @@ class StudyConfig(StrictModel):
     def _distinct(cls, value: list[int]) -> list[int]:
         if len(set(value)) < len(value) or min(value) < 0 or max(value) > LARGEST:
             hint = f"write distinct numbers from 0 to {LARGEST}"
-            raise InputError(f"{value} are not distinct seeds in range", hint=hint, code="range")
+            raise InputError(f"a seed of {value} is repeated or out of range", hint=hint, code="range")
         return value
 
     def contains(self, content: str) -> None:
@@ -141,8 +143,11 @@ class StudyConfig(StrictModel):
     def beside(self, folder: Path) -> StudyConfig:
         """Return the study with absolute paths of papers and claims, so that the report finds the files later.
 
+        Args:
+            folder: Folder of the study file, where relative paths start.
+
         Raises:
-            InputError: If a file cannot be read.
+            InputError: A file cannot be read.
         """
         for name in self.papers:
             read_tables(name, folder)
@@ -153,7 +158,7 @@ class StudyConfig(StrictModel):
 
     @property
     def papers(self) -> tuple[str, ...]:
-        """The tables of papers for comparison."""
+        """Tables of papers to compare with: PAPER/TABLE, or files."""
         return (self.paper,) if isinstance(self.paper, str) else self.paper or ()
 
     @property
@@ -170,7 +175,7 @@ def check_part_name(root: str, name: str) -> None:
         reason = f"the name {name!r} has a dot, so an axis cannot name its keys"
         raise InputError(reason, hint="choose a name without a dot", code="format")
     if root == "probes" and name in OF_RUNS:
-        reason = f"the name {name!r} belongs to {OF_RUNS[name]} in the measures"
+        reason = f"the name {name!r} is reserved for {OF_RUNS[name]}"
         raise InputError(reason, hint="choose another name for the probe", code="conflict")
 
 

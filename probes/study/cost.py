@@ -1,7 +1,7 @@
-"""Cost of a study before it starts: tokens, time on a device, and disk.
+"""Forecast of the cost of a study: tokens, time and disk.
 
-Time is that of pretraining, adjustment and fine-tuning at the rates of ``probes.study.devices``, without preparation of
-data and probes. Where the settings do not bound the tokens, the size of the training file does.
+The time covers pretraining, adjustment and fine-tuning at the rates of ``probes.study.devices``. It does not cover
+probes and the preparation of data. If the settings do not limit the tokens, the size of the training file does.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ if TYPE_CHECKING:
 
 DAY = 24 * 3600.0
 MOST_SECONDS = 7 * DAY
-"""Longest time that a study may be forecast to take without ``--yes``."""
+"""Forecast time in seconds above which a study needs ``--yes``."""
 NOUNS = {"pretrain": "pretraining", "adjust": "adjustment", "fit": "fine-tuning"}
-"""Kinds of costs with tokens. A ``fit`` is a fine-tuning, which several stages may share."""
+"""Kind of a cost with tokens → noun. A ``fit`` is a fine-tuning, which several stages may share."""
 SENTENCE = 40
-"""Tokens of a sentence of parallel text, as a guess."""
+"""Assumed number of tokens in a sentence of parallel text."""
 TOKEN_BYTES = 3
-"""Fewest bytes of a token in a training file, as a guess: some four in English, and three in Chinese."""
+"""Assumed minimum of bytes per token in a training file. English has about four, and Chinese has three."""
 WEIGHT, MOMENTS = 4, 8
-"""Bytes of a weight in a file, and of its two moments in a checkpoint."""
+"""Bytes of one weight in a file, and of its two optimizer moments in a checkpoint."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,9 @@ class StageCost:
     """The cost of one stage.
 
     Attributes:
-        kind: The kind of the stage.
-        tokens: Tokens that the model reads, at most. None if they are unknown.
-        flops: Operations, at most, or 0 if the tokens are unknown.
+        kind: The kind of the stage, or ``fit`` for a fine-tuning.
+        tokens: Maximum number of tokens that the model reads, or None if it is unknown.
+        flops: Maximum number of floating-point operations, or 0 if the tokens are unknown.
         precision: Number format of the computation.
         width: Width of the model.
         disk: Bytes of the checkpoints and exports that the stage keeps, or None if they are unknown.
@@ -68,7 +68,13 @@ class StageCost:
 
 @dataclass(frozen=True)
 class StudyCost:
-    """The cost of the unfinished stages of a study. ``free``: bytes that are free on the disk of the store."""
+    """The cost of the unfinished stages of a study.
+
+    Attributes:
+        stages: The costs of the stages.
+        device: The device of the forecast.
+        free: Free space on the disk of the store, in bytes.
+    """
 
     stages: tuple[StageCost, ...]
     device: Device
@@ -76,7 +82,7 @@ class StudyCost:
 
     @property
     def seconds(self) -> float:
-        """The forecast time on the device."""
+        """Forecast time on the device, in seconds."""
         return self._seconds(self.device)
 
     @property
@@ -86,14 +92,14 @@ class StudyCost:
 
     @property
     def excess(self) -> str:
-        """What exceeds the limits, or ""."""
+        """Description of the limits that are exceeded, or an empty text."""
         found = [f"takes {self._forecast(self.device)}"] if self.seconds > MOST_SECONDS else []
         if self.disk > self.free:
             found.append(f"needs about {decimal(self.disk)} of disk, of which {decimal(self.free)} are free")
         return ", and ".join(found)
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines below the plan of a study."""
+        """Yield lines of text with the tokens, the time and the disk."""
         for kind, noun in NOUNS.items():
             yield from self._amounts(kind, noun)
         if any(stage.flops for stage in self.stages):
@@ -101,7 +107,7 @@ class StudyCost:
             for device in (self.device, gpu(KNOWN_GPU)) if also else (self.device,):
                 yield f"forecast: {self._forecast(device)}"
         unknown = sum(stage.disk is None for stage in self.stages)
-        without = f", without {plural(unknown, 'stage')} of models of unknown size" if unknown else ""
+        without = f", not counting {plural(unknown, 'stage')} with models of unknown size" if unknown else ""
         yield f"disk: about {decimal(self.disk)} for checkpoints and exported models{without}"
 
     def _seconds(self, device: Device) -> float:
@@ -112,7 +118,7 @@ class StudyCost:
         return f"{'at least' if unknown else 'about'} {duration(self._seconds(device))} on {device.name}"
 
     def _amounts(self, kind: str, noun: str) -> Iterator[str]:
-        """Yield a line on the tokens that the stages of a kind read, if there are any."""
+        """Yield a line with the tokens of the stages of a kind, and one with the number of unknown amounts."""
         stages = [stage for stage in self.stages if stage.kind == kind]
         known = [stage.tokens for stage in stages if stage.tokens is not None]
         if known:
@@ -133,7 +139,15 @@ def study_cost(run: StudyRun) -> StudyCost:
 
 
 def check_cost(run: StudyRun, name: Path) -> None:
-    """Raise InputError if the rest of a run would take longer, or more space, than a study may without ``--yes``."""
+    """Raise InputError if unfinished stages exceed the limits of time and disk, unless ``--yes`` is given.
+
+    Args:
+        run: The study.
+        name: The name or file of the study, for the error.
+
+    Raises:
+        InputError: The forecast exceeds ``MOST_SECONDS`` or the free disk.
+    """
     if run.options.yes or run.options.smoke or not run.to_do():
         return
     if excess := study_cost(run).excess:
@@ -177,7 +191,15 @@ def _disk(
     steps: int | None = None,
     export: ModelSize | None = None,
 ) -> int | None:
-    """Return the bytes of the kept checkpoints, and of ``exports`` exported models. Unknown steps are many."""
+    """Return the bytes of the kept checkpoints and of exported models, or None if the size is unknown.
+
+    Args:
+        size: Size of the model.
+        policy: Policy of checkpoints, or None without checkpoints.
+        exports: Number of exported models.
+        steps: Number of training steps. None stands for enough steps to fill the policy.
+        export: Size of an exported model (default: ``size``).
+    """
     if size is None:
         return None
     checkpoints = 0
@@ -188,7 +210,7 @@ def _disk(
 
 
 def _adjustment(stage: AdjustStage) -> StageCost:
-    """Return the cost of an adjustment, in which the original model also reads the sentences, without backward."""
+    """Return the cost of an adjustment. It includes the forward passes of the original model."""
     config, size = stage.config, _size(stage.model)
     disk = _disk(size, config.checkpoints, 1)
     if size is None or config.data.sentences is None:
@@ -199,7 +221,7 @@ def _adjustment(stage: AdjustStage) -> StageCost:
 
 
 def _finetuning(stage: FinetuneStage) -> StageCost:
-    """Return the cost of one fine-tuning with its search. Rows count with their maximum length."""
+    """Return the cost of one fine-tuning, including its search. Every row is assumed to have the maximum length."""
     config, root = stage.config, root_of(stage.model)
     size, limits = _size(root), root.limits(lambda _: None) if isinstance(root, PretrainStage) else None
     length = config.length or (limits.positions if limits is not None else None)
@@ -209,7 +231,7 @@ def _finetuning(stage: FinetuneStage) -> StageCost:
         epoch = items * length if items and length else _tokens_of_training(config, root, length)
         if size is None or epoch is None:
             return StageCost("fit")
-        passes = 3 if tried.features.tune == "all" else 1  # backward has two products for each one of forward
+        passes = 3 if tried.features.tune == "all" else 1  # the backward pass has twice the operations of forward
         tokens += epoch * tried.fine_tune.epochs
         row = length or SENTENCE
         flops += passes * epoch * tried.fine_tune.epochs * size.layers * size.flops_of_layer(row, row) / row

@@ -1,4 +1,4 @@
-"""Rates of the devices that a study may run on: a small table of measurements, for forecasts before the first step."""
+"""Measured rates of devices, from which the time of a study is forecast before it starts."""
 
 from __future__ import annotations
 
@@ -12,21 +12,28 @@ from probes.study.options import StudyOptions
 from synthlang.workers import cores
 
 SHARE_OF_PEAK = 0.27
-"""Share of the peak of an H200 that our step reached with the model of ALIGN-MLM (``docs/pretraining.md``)."""
+"""Share of the peak of an H200 that a training step of the ALIGN-MLM model reaches (``docs/pretraining.md``)."""
 OF_CORE = {"float32": 64e9, "bfloat16": 121e9}
-"""Operations per second of a core of a Xeon with AMX, with 16,000 ids and a width of 256 (``docs/pretraining.md``)."""
+"""Operations per second of one core by precision. Measured on a Xeon with AMX (``docs/pretraining.md``).
+
+The model has 16,000 token ids and a width of 256.
+"""
 NARROW, SHARE_OF_NARROW = 128, 1 / 3
-"""Models below this width reach this share of the rate of a core: 21e9 operations per second at width 64 on an EPYC."""
+"""Width below which a model is narrow, and the share of the rate of a core that a narrow model reaches.
+
+An EPYC reaches 21e9 operations per second at a width of 64.
+"""
 KNOWN_GPU = "NVIDIA H200"
+"""GPU whose share of the peak was measured."""
 
 
 @dataclass(frozen=True)
 class Device:
-    """A kind of device, and how many of them work side by side.
+    """A number of equal devices that work in parallel.
 
     Attributes:
-        name: The device in words.
-        rates: Operations per second by precision.
+        name: Description of the devices.
+        rates: Operations per second of one device: precision → rate.
         number: Number of devices.
         narrow: Share of the rate that models below the width NARROW reach.
     """
@@ -37,13 +44,16 @@ class Device:
     narrow: float = 1.0
 
     def seconds(self, flops: float, precision: str, width: int) -> float:
-        """Return the time of work that is spread over the devices. Unmeasured precisions have the lowest rate."""
+        """Return the seconds for ``flops`` operations, spread over the devices, with a model of some width.
+
+        A precision that was not measured has the lowest rate.
+        """
         rate = self.rates.get(precision, min(self.rates.values()))
         return flops / (rate * (self.narrow if width < NARROW else 1.0)) / self.number
 
 
 def gpu(name: str, number: int = 1) -> Device:
-    """Return GPUs with the share of the peak that was measured. An unknown one counts as ``KNOWN_GPU``."""
+    """Return GPUs at the measured share of their peak. An unknown GPU has the peak of ``KNOWN_GPU``."""
     peak, like = peak_of(name) or peak_of(name.upper()), ""
     if peak is None:
         peak, like = PEAKS["H200"], f" (as on an {KNOWN_GPU})"
@@ -53,7 +63,7 @@ def gpu(name: str, number: int = 1) -> Device:
 
 
 def device_of(options: StudyOptions, machine: Machine) -> Device:
-    """Return the devices of a study: GPUs if there are any, else processor cores. A Slurm job has one device."""
+    """Return the devices of a study: its GPUs, or else processor cores. With Slurm these are the devices of a job."""
     number = cores()
     if options.executor == "slurm":
         job = read_options(options.slurm).of("pretrain")

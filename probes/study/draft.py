@@ -1,4 +1,4 @@
-"""The settings of a cell in sections, while the changes of its axes are applied."""
+"""Settings of a cell before they are checked: sections to which the changes of axes are applied."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from synthlang.errors import InputError
 SECTIONS = (*PARTS, "transfer")
 """Keys of a study that each hold one section."""
 NAMED = ("tasks", "probes")
-"""Mappings of a name to a section."""
+"""Keys of a study that each hold named sections."""
 Place = tuple[str, ...]
 """Keys of a section of a study: ``("pretrain",)`` or ``("tasks", NAME)``."""
 Keys = tuple[str, ...]
@@ -29,10 +29,10 @@ class Section:
     """A mapping of settings that is built in layers.
 
     Attributes:
-        base: Names of the base files, whose keys come first.
-        own: Keys of the study, which take precedence over the keys of the base files.
-        changes: Changes (keys, value) by axes, in the order in which they apply. A change replaces the value at its
-            keys.
+        base: Names of the base files.
+        own: Settings of the study, which take precedence over the base files.
+        changes: Changes by axes (keys, value), which take precedence over ``own``. A later change takes precedence over
+            an earlier one.
     """
 
     base: Any
@@ -45,21 +45,22 @@ class Section:
         if value is None:
             return None
         if not isinstance(value, dict):
-            raise InputError(f"must be a section of keys, or null, not {value!r}", code="type")
+            hint = "write keys with values, or null"
+            raise InputError(f"must be a mapping or null, not {value!r}", hint=hint, code="type")
         return cls(value.get(BASE, []), {key: inner for key, inner in value.items() if key != BASE})
 
     def changed(self, keys: Sequence[str], value: Any) -> Section:
         """Return the section with another value at ``keys``.
 
-        Another value of ``base``, or of one of its files by number, replaces base files. The other keys still take
-        precedence over them.
+        A change of ``base``, or of one of its entries by index, replaces base files. All other settings still take
+        precedence over the new files.
         """
         if keys[0] == BASE:
             return replace(self, base=assigned(self.base, keys[1:], value))
         return replace(self, changes=(*self.changes, (keys, value)))
 
     def data(self, read: Callable[[Any], Mapping[str, Any]]) -> dict[str, Any]:
-        """Return the whole mapping. ``read`` returns the content of base files."""
+        """Return the merged settings. ``read`` is a function from the names of base files to their settings."""
         whole: dict[str, Any] = merged(read(self.base), self.own)
         return reduce(lambda data, change: assigned(data, *change), self.changes, whole)
 
@@ -87,10 +88,10 @@ class Draft:
         self.default_task = study.tasks is None
 
     def apply(self, setting: Setting) -> None:
-        """Change one value.
+        """Apply one change.
 
         Raises:
-            InputError: The key belongs to a part that the study does not have.
+            InputError: The study lacks the section of the key, or the value has a wrong type.
         """
         try:
             self._apply(setting_keys(setting), setting.value)
@@ -101,11 +102,13 @@ class Draft:
         root = keys[0]
         if root in self.values:
             if value is not None and not isinstance(value, str):
-                raise InputError(f"must be a text, not {value!r}", code="type")
+                hint = f"write the name of a {root} as a text"
+                raise InputError(f"must be a text, not {value!r}", hint=hint, code="type")
             self.values[root] = value
         elif root in NAMED and len(keys) == 1:
             if not isinstance(value, dict):
-                raise InputError(f"must be a section of names and their settings, not {value!r}", code="type")
+                hint = "write names with their settings, as in {NAME: {KEY: VALUE}}"
+                raise InputError(f"must be a mapping, not {value!r}", hint=hint, code="type")
             self.sections = {place: section for place, section in self.sections.items() if place[0] != root}
             for name, part in value.items():
                 self._replace((root, str(name)), part)
@@ -117,15 +120,15 @@ class Draft:
     def _change(self, place: Place, keys: Keys, value: Any) -> None:
         if not keys:
             if value is None and place == ("transfer",):
-                hint = "tasks: {} takes all tasks away"
-                raise InputError("must be a section of keys, not null", hint=hint, code="type")
+                hint = "write tasks: {} for a study without tasks"
+                raise InputError("must be a mapping, not null", hint=hint, code="type")
             self._replace(place, value)
             return
         section = self.sections.get(place)
         if section is None:
             known = ", ".join(name for root, *rest in self.sections for name in rest if root == place[0])
-            hint = f"there is {known}" if known else f"give the study a section {'.'.join(place)}"
-            raise InputError("there is nothing to change", hint=hint, code="missing")
+            hint = f"add this section, or name one of {known}" if known else "add this section to the study"
+            raise InputError(f"the study has no section {'.'.join(place)}", hint=hint, code="missing")
         self.sections[place] = section.changed(keys, value)
 
     def _replace(self, place: Place, value: Any) -> None:
@@ -135,13 +138,13 @@ class Draft:
         self.default_task = self.default_task and place[0] != "tasks"
 
     def names(self, root: str) -> list[str]:
-        """Return the names of the sections of ``tasks`` or ``probes``."""
+        """Return the names of the tasks or probes of the cell. ``root`` is ``tasks`` or ``probes``."""
         return [place[1] for place, section in self.sections.items() if place[0] == root and section is not None]
 
 
 @contextmanager
 def inside(*keys: str) -> Iterator[None]:
-    """Place the errors of a block at ``keys``."""
+    """Put ``keys`` before the keys of an InputError that is raised in the block."""
     try:
         yield
     except InputError as error:
@@ -149,13 +152,13 @@ def inside(*keys: str) -> Iterator[None]:
 
 
 def setting_keys(setting: Setting) -> Keys:
-    """Return the keys of a change, with the present name of a section in place of a former one."""
+    """Return the parts of the dotted key of a change. A former name of a section is replaced by its present name."""
     root, *rest = setting.key.split(".")
     return RENAMED.get(root, root), *rest
 
 
 def of_axis(error: InputError, setting: Setting) -> InputError:
-    """Return an error that names the axis of the wrong value, unless the axis has the name of its key."""
+    """Return an error whose hint names the axis of the wrong value, unless the axis is the key itself."""
     if setting.axis == setting.key:
         return error
-    return error.with_hint(f"the axis {setting.axis!r} sets {setting.key}")
+    return error.with_hint(f"correct the axis {setting.axis!r}, which sets {setting.key}")

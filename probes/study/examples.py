@@ -32,9 +32,16 @@ TOKENS = range(9, 22)
 def examples(
     cells: Sequence[Cell], of_cell: Mapping[str, Mapping[str, str]], done: Collection[str], store: Store
 ) -> list[Example]:
-    """Return a sentence of each language of the finished pretrainings, the same sentence where languages share it.
+    """Return one sentence of each language of the finished pretrainings.
 
-    Languages whose data or tokenizers are no longer in the store have no example.
+    The languages of a run show the same sentence if they share one. A language has no example if its data or its
+    tokenizer is no longer in the store.
+
+    Args:
+        cells: The cells of the study.
+        of_cell: Name of a cell → name of a stage → key.
+        done: Keys of the finished stages.
+        store: The store of the study.
     """
     found: dict[tuple[str, str], Example] = {}
     seen = set[tuple[str, ...]]()
@@ -51,13 +58,13 @@ def examples(
 
 
 def _texts(run: Path, config: PretrainConfig) -> tuple[str, ...]:
-    """Return the fingerprints of the training text of each language."""
+    """Return the fingerprint of the training text of each language, or "" if it is not recorded."""
     parents: Mapping[str, str] = read_json(run / DONE).get("parents", {})
     return tuple(parents.get(f"language {number}", "") for number in range(len(config.all_languages)))
 
 
 def _sentences(store: Store, run: Path, config: PretrainConfig, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield each language that has data with an example sentence, the same for all if possible."""
+    """Yield (language, example sentence) for each language with data. All have the same sentence if possible."""
     known = {
         language.name: (tokenizer, shards)
         for language, text in zip(config.all_languages, texts, strict=True)
@@ -82,7 +89,7 @@ def _sentences(store: Store, run: Path, config: PretrainConfig, texts: Sequence[
 
 
 def _tokens(shards: Path, places: Sequence[int]) -> dict[int, NDArray[Any]]:
-    """Read only the token ids of the sentences at these places."""
+    """Return the token ids of some sentences: index of the sentence → ids. Other sentences are not read."""
     offsets = np.load(shards / "offsets.npy", mmap_mode="r")
     ids = np.memmap(shards / "tokens.bin", np.dtype(read_json(shards / "manifest.json")["dtype"]), "r")
     return {place: np.asarray(ids[offsets[place] : offsets[place + 1]]) for place in places}

@@ -4,10 +4,11 @@
     final         keep the exports and the last and the best checkpoint of each run
     results       keep no weights: only settings, logs, tokenizers and results
 
-A study needs the stages of its cells and the stages that it names by a path. Both stand in its study.json. Weights are
-deleted only when every cell of every study that reads them is done, and then by the policy that keeps most. The file
-``dropped.json`` of a run records the policy. A whole stage is deleted only on request (``--unused``), and only if no
-study needs it. A stage that a study names by a path stays as it is. No study enters the store during a collection.
+A study needs the stages of its cells and the stages that it names by a path. Its study.json records both. Weights are
+deleted only if every cell that reads them is done, in every study of the store. If these studies have different
+policies, the one that keeps most applies, and the file ``dropped.json`` of the run records it. A whole stage is deleted
+only on request (``--unused``), and only if no study needs it. A stage that a study names by a path keeps all files. No
+study enters the store during a collection.
 """
 
 from __future__ import annotations
@@ -38,14 +39,14 @@ from synthlang.store import Store
 from synthlang.strict_yaml import read_yaml
 
 POLICIES: tuple[str, ...] = get_args(Keep)
-"""The policies, from the one that keeps most."""
+"""Policies, ordered from the one that keeps most."""
 CONFIG = "config.yaml"
-"""The settings of a run, which name the model from which the run was made."""
+"""File of a run with its settings, which name the model that the run starts from."""
 GONE = "unused-"
-"""Prefix of a stage that is being deleted. The folder is renamed first, so a partly deleted stage is not used."""
+"""Prefix of the folder of a stage that is being deleted. The new name keeps studies from using a partial stage."""
 
 
-# --- who needs what ---
+# --- studies and the stages that they need ---
 
 
 @dataclass(frozen=True)
@@ -53,9 +54,11 @@ class User:
     """A study of a store.
 
     Attributes:
+        folder: The folder of the study.
         asked: True if the collection was requested for this study.
-        has: Stage of a cell → True if one of the cells with this stage is not done.
-        names: The stages that the study names by a path, and the stages from which these were made.
+        keep: The policy of the study.
+        has: Folder of a stage → True if a cell with this stage is not done.
+        names: Folders of the stages that the study names by a path, and of their ancestors.
     """
 
     folder: Path
@@ -72,7 +75,7 @@ def _users(folders: Iterable[Path], dry_run: bool, keep: str | None = None) -> I
     locked until the next one is requested, so that no study enters it. A ``dry_run`` locks nothing.
 
     Args:
-        folders: The studies that the collection is about.
+        folders: The studies for which the collection was requested.
         dry_run: True if nothing will be deleted.
         keep: The policy of the given studies, in place of their own.
     """
@@ -103,7 +106,7 @@ def _root(folder: Path, record: Mapping[str, Any]) -> Path:
 
 
 def _unfinished(record: Mapping[str, Any]) -> dict[str, bool]:
-    """Return the stages of a study, each with True if an unfinished cell has it."""
+    """Return the stages of a study: folder → True if an unfinished cell has the stage."""
     found: dict[str, bool] = {}
     for cell in record["cells"]:
         for name, key in cell["keys"].items():
@@ -113,7 +116,7 @@ def _unfinished(record: Mapping[str, Any]) -> dict[str, bool]:
 
 
 def _with_ancestors(stages: Collection[str], parents: Mapping[str, Sequence[str]], store: Store) -> set[str]:
-    """Return stages and their ancestors, from the records of studies and the settings of stages."""
+    """Return the folders of stages and of their ancestors, from the records of studies and the settings of stages."""
     found, new = set[str](), set(stages)
     while new:
         found |= new
@@ -128,10 +131,13 @@ def _with_ancestors(stages: Collection[str], parents: Mapping[str, Sequence[str]
 
 @dataclass(frozen=True)
 class Freed:
-    """The files that one run loses.
+    """The files of a run that a collection deletes.
 
     Attributes:
+        run: The folder of the run.
+        keep: The policy that applies.
         paths: The files and folders to delete, all below ``run``.
+        size: Their size in bytes.
     """
 
     run: Path
@@ -145,11 +151,11 @@ class Collected:
     """The result of a collection.
 
     Attributes:
-        freed: The runs that lose files.
+        freed: The runs with deleted files. After a dry run, these files still exist.
         needed: Number of runs kept because an unfinished cell reads them.
         keepers: Other studies whose policy keeps more of a run than requested: folder → policy.
         kept_runs: Number of runs that ``keepers`` keep.
-        namers: The studies that name a run by its path. A mapping, for its order.
+        namers: The studies that name a run by its path, as the keys of a mapping.
         named_runs: Number of runs kept because of ``namers``.
     """
 
@@ -166,15 +172,15 @@ class Collected:
 
 
 def collect(folders: Iterable[Path], keep: str | None = None, dry_run: bool = False) -> Collected:
-    """Delete the weights of these studies that no study needs.
+    """Delete weights of the runs of some studies, as far as no study needs them.
 
     Args:
-        folders: Folders of studies.
+        folders: Folders of the studies.
         keep: A policy for these studies, in place of their own. Other studies that share a run keep their policy.
-        dry_run: True to report the files and delete nothing.
+        dry_run: True to delete nothing. The result is the same.
 
     Raises:
-        InputError: If a folder holds no study or the policy is unknown.
+        InputError: A folder holds no study, or the policy is unknown.
     """
     if keep is not None and keep not in POLICIES:
         hint = f"choose one of {', '.join(POLICIES)}"
@@ -211,7 +217,7 @@ def _collect(run: Path, users: Sequence[User], found: Collected, dry_run: bool) 
 
 
 def _freed(run: Path, keep: str) -> Freed:
-    """Return the files of a run that a policy deletes. An unfinished run loses none."""
+    """Return the files of a run that a policy deletes. An unfinished run keeps all files."""
     folder, paths = run / "checkpoints", list[Path]()
     if keep == "checkpoints" or not (run / "done.json").exists():
         return Freed(run, keep, (), 0)
@@ -233,7 +239,13 @@ def size_of(path: Path) -> int:
 
 
 def check_weights(stages: Sequence[Stage], done: Collection[str], store: Store) -> None:
-    """Raise InputError if a stage that will be made reads deleted weights of a stage whose key is ``done``."""
+    """Raise InputError if a stage reads weights that a collection deleted.
+
+    Args:
+        stages: The stages that will be made.
+        done: Keys of the finished stages.
+        store: The store of the stages.
+    """
     lost: dict[str, str | None] = {}
     for stage in stages:
         for parent in (*stage.parents, *_further_of(stage)):
@@ -253,7 +265,7 @@ def check_weights(stages: Sequence[Stage], done: Collection[str], store: Store) 
 
 
 def _further_of(stage: Stage) -> tuple[Stage, ...]:
-    """Return the model before its adjustment if continual learning reads it."""
+    """Return the model before its adjustment, if continual learning of the stage reads this model too."""
     if not isinstance(stage, FinetuneStage) or not stage.has_original:
         return ()
     before = root_of(stage.model)
@@ -271,7 +283,13 @@ def _reads_lost(stage: Stage, kept: str | None) -> bool:
 
 @dataclass(frozen=True)
 class Unused:
-    """A stage that no study needs, with its size in bytes."""
+    """A stage that no study needs.
+
+    Attributes:
+        folder: The folder of the stage.
+        label: Description of the stage.
+        size: Size in bytes.
+    """
 
     folder: Path
     label: str
@@ -279,17 +297,20 @@ class Unused:
 
 
 def delete_unused(folders: Iterable[Path], dry_run: bool = False) -> list[Unused]:
-    """Delete the whole stages that no study in the stores of these studies needs.
+    """Delete each finished stage that no study needs, from the stores of some studies.
 
-    Unfinished runs, locked stages, and texts that were prepared for pretraining are kept. The folders beside a stage
-    while it is made (``.work``, ``.again``) are kept, too.
+    Unfinished stages, locked stages and texts that were prepared for pretraining are kept. The temporary folders beside
+    a stage (``.work``, ``.again``) are kept, too.
 
     Args:
-        folders: Folders of studies.
-        dry_run: True to report the stages and delete nothing.
+        folders: Folders of the studies.
+        dry_run: True to delete nothing. The result is the same.
+
+    Returns:
+        The deleted stages.
 
     Raises:
-        InputError: If a folder holds no study.
+        InputError: A folder holds no study.
     """
     found: list[Unused] = []
     for store, users in _users(folders, dry_run):
@@ -300,18 +321,18 @@ def delete_unused(folders: Iterable[Path], dry_run: bool = False) -> list[Unused
             for folder in sorted(store.root.glob(f"{kind}-*")):
                 if not is_folder_name(folder.name) or folder.name in needed or not is_whole(stages.content, folder):
                     continue
-                one = Unused(folder, noted(folder).get("label", f"this {kind}"), size_of(folder))
+                one = Unused(folder, noted(folder).get("label", f"this stage of kind {kind}"), size_of(folder))
                 if dry_run or _delete_stage(store, folder):
                     found.append(one)
         for place in left_places(store):
-            one = Unused(place.folder, "fits of a study that was stopped", size_of(place.folder))
+            one = Unused(place.folder, "fine-tuned models of a stopped study", size_of(place.folder))
             if dry_run or place.delete():
                 found.append(one)
     return found
 
 
 def _delete_stage(store: Store, folder: Path) -> bool:
-    """Delete the folder of a stage, and return whether it was there and not locked.
+    """Delete the folder of a stage. Return False if the folder does not exist or is locked.
 
     The folder is renamed first. After a kill the next collection deletes the rest.
     """

@@ -1,4 +1,4 @@
-"""The stages of the cells of a study. Equal work is one stage, however many cells need it."""
+"""Graph of the stages of all cells. Cells that need equal work share one stage."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class CellStage(NamedTuple):
 
     Attributes:
         name: Name in the cell and in ``study.json``: ``pretrain``, ``probe NAME``, ``transfer TASK seed N``.
-        section: Keys of the config of the stage in the study file. There are none for the alignment.
+        section: Keys of the config of the stage in the study file. The alignment has no config and no keys.
     """
 
     name: str
@@ -36,21 +36,21 @@ class Graph:
 
     Attributes:
         stages: Key → stage. Each stage occurs once, and parents come before the stages that need them.
-        of_cell: The keys of the stages of each cell, by the names of cell and stage, parents first.
+        of_cell: Name of a cell → name of a stage → key, parents first.
     """
 
     stages: dict[str, Stage] = field(default_factory=dict)
     of_cell: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def chosen(self, cells: Collection[str]) -> Graph:
-        """Return the graph of some of the cells, by their names."""
+        """Return the part of the graph that the named cells need."""
         of_cell = {name: keys for name, keys in self.of_cell.items() if name in cells}
         wanted = {key for keys in of_cell.values() for key in keys.values()}
         return Graph({key: stage for key, stage in self.stages.items() if key in wanted}, of_cell)
 
 
 def graph(cells: Sequence[Cell], seeds: Sequence[int], keys: StageKeys | None = None) -> Graph:
-    """Return the stages of all cells."""
+    """Return the graph of all cells. ``seeds`` are the seeds of fine-tuning."""
     whole, keys = Graph(), keys or StageKeys(ContentHashes())
     for cell in cells:
         of_cell = whole.of_cell[cell.name] = {}
@@ -61,7 +61,7 @@ def graph(cells: Sequence[Cell], seeds: Sequence[int], keys: StageKeys | None = 
 
 
 def stages_of(cell: Cell, seeds: Sequence[int], keys: StageKeys) -> Iterator[CellStage]:
-    """Yield the stages of one cell with the settings of this cell, parents first."""
+    """Yield the stages of one cell, parents first. ``seeds`` are the seeds of fine-tuning."""
 
     def of_section(section: str, stage: Stage) -> CellStage:
         return CellStage(RECORDED_AS.get(section, section), (section,), stage)

@@ -1,4 +1,4 @@
-"""The grid of a study: its axes, the combinations of labels that are cells, and assignments (``--set``) inside it."""
+"""Grid of a study: its axes, the combinations that become cells, and assignments (``--set``) to its keys."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LabelsOfValues = Mapping[str, Mapping[str, str]]
 
 @dataclass(frozen=True)
 class GridPoint:
-    """A combination of the grid: one choice of each axis. A cell is built from it."""
+    """A combination of the grid: one choice of each axis. Each cell is built from one combination."""
 
     choices: tuple[Choice, ...]
 
@@ -88,9 +88,9 @@ class GridConfig(StrictModel):
     """
 
     product: dict[str, Any] = Field(default_factory=dict)
-    """Axes of which every combination is a cell: a dotted key and its values, or a name and its labels."""
+    """Axes whose combinations are cells: dotted key → values, or name → labels with their changes."""
     zip: dict[str, Any] = Field(default_factory=dict)
-    """Axes with equally many values that change together."""
+    """Axes that change together, with equally many values: dotted key → values, or name → labels."""
     include: list[dict[str, Any]] = Field(default_factory=list)
     """Further cells, each with the value or label of any number of axes and keys."""
     exclude: list[dict[str, Any]] = Field(default_factory=list)
@@ -115,7 +115,7 @@ class GridConfig(StrictModel):
                     raise error.inside(part) from error
         if len({len(values) for values in self.zip.values()}) > 1:
             lengths = ", ".join(f"{axis} has {len(values)}" for axis, values in self.zip.items())
-            hint = "give every axis as many values"
+            hint = "give all axes the same number of values"
             raise InputError(f"the lists have different lengths ({lengths})", keys="zip", hint=hint, code="conflict")
         if both := self.product.keys() & self.zip.keys():
             reason = "the axis appears in both product and zip"
@@ -123,7 +123,7 @@ class GridConfig(StrictModel):
         return self
 
     def _labels(self) -> dict[str, dict[str, str]]:
-        """Return the labels of each dotted key's values, in its axis or in entries of ``include``."""
+        """Return the labels of all values that axes and entries of ``include`` give to dotted keys."""
         values = {axis: list(of_axis) for axis, of_axis in {**self.product, **self.zip}.items() if is_key(axis)}
         for axis, value in (item for entry in self.include for item in entry.items() if is_key(item[0])):
             values.setdefault(axis, []).append(value)
@@ -159,14 +159,14 @@ class GridConfig(StrictModel):
 
 
 def _excluded(points: Sequence[GridPoint], axes: Axes, entry: Mapping[str, Any], keys: Sequence[str]) -> set[int]:
-    """Return the indices of the points that match every key of the entry."""
+    """Return the indices of the points that match every axis of an entry of ``exclude``. ``keys`` is its place."""
     if not entry:
         raise InputError("the entry is empty", keys=keys, hint="give at least one axis to match", code="empty")
     wanted = {axis: {choice.label for choice in _named(axes, axis, value, keys)} for axis, value in entry.items()}
     found = {i for i, point in enumerate(points) if all(point.labels[a] in labels for a, labels in wanted.items())}
     if not found:
         shown = ", ".join(f"{axis}: {value}" for axis, value in entry.items())
-        raise InputError(f"no cell has {shown}", keys=keys, code="no_effect")
+        raise InputError(f"no cell has {shown}", keys=keys, hint="change or remove this entry", code="no_effect")
     return found
 
 
@@ -174,21 +174,21 @@ def _named(axes: Axes, axis: str, value: Any, keys: Sequence[str]) -> list[Choic
     """Return the choices of an axis with this value, or else with this label.
 
     Raises:
-        InputError: If there is none.
+        InputError: The grid has no such axis, or the axis has no such value or label.
     """
     if axis not in axes:
-        hint = f"the grid has {', '.join(axes) or 'no axes'}"
+        hint = f"choose one of {', '.join(axes)}" if axes else "add an axis to the grid"
         raise InputError("unknown axis", keys=(*keys, axis), hint=hint, code="unknown")
     found = [choice for choice in axes[axis] if is_value(choice.value, value)]
     found = found or [choice for choice in axes[axis] if choice.label == str(value)]
     if not found:
-        hint = f"the axis has {', '.join(choice.label for choice in axes[axis])}"
+        hint = f"choose one of {', '.join(choice.label for choice in axes[axis])}"
         raise InputError(f"unknown value {value!r}", keys=(*keys, axis), hint=hint, code="unknown")
     return found
 
 
 def _included(axes: Axes, entry: Mapping[str, Any], labels: LabelsOfValues, keys: Sequence[str]) -> GridPoint:
-    """Return the point of an entry, with the axes in the order of the grid before other keys."""
+    """Return the combination of an entry of ``include``. Axes come in the order of the grid, then other keys."""
     if not entry:
         raise InputError("the entry is empty", keys=keys, hint="give at least one value of the cell", code="empty")
     place = {axis: number for number, axis in enumerate(axes)}
@@ -197,14 +197,14 @@ def _included(axes: Axes, entry: Mapping[str, Any], labels: LabelsOfValues, keys
 
 
 def _choice(axes: Axes, axis: str, value: Any, labels: LabelsOfValues, keys: Sequence[str]) -> Choice:
-    """Return the choice that an entry of ``include`` makes for an axis or another key."""
+    """Return the choice of an entry of ``include`` for an axis or a dotted key."""
     if axis in axes and not isinstance(value, dict) and not is_key(axis):
         return _named(axes, axis, value, keys)[0]
     try:
         if isinstance(value, dict) and "." not in axis and axis not in KNOWN_ROOTS:
             if len(value) != 1:
-                reason = f"{len(value)} labels for one cell"
-                raise InputError(reason, keys=(axis,), hint="write one label and the keys that it sets", code="range")
+                reason = f"must have one label, not {len(value)}"
+                raise InputError(reason, keys=(axis,), hint="write one label with the keys that it sets", code="range")
             check_named_axis(axis, value)
             return labelled(axis, *next(iter(value.items())))
         check_key(axis, (axis,))
@@ -219,7 +219,7 @@ EXAMPLE = "pretrain.objective.alpha=5"
 
 
 def with_assignments(data: Mapping[str, Any], assignments: Sequence[str]) -> dict[str, Any]:
-    """Return the mapping of a study with each assignment applied.
+    """Return the mapping of a study with all assignments ``KEY=VALUE`` applied.
 
     grid.product.KEY=[…], grid.zip.KEY=[…]            the values of an axis
     grid.product.NAME=…                               all labels of a named axis
@@ -241,7 +241,7 @@ def with_assignments(data: Mapping[str, Any], assignments: Sequence[str]) -> dic
             continue
         for key in keys:
             value = value[key]
-        if value is None and keys[1] in PARTS and len(place) < 5:  # an axis or a label, and no key of a label
+        if value is None and keys[1] in PARTS and len(place) < 5:  # an axis or a label, but not a key of a label
             *place, gone = place
             value = _without(gone, place, result)
         result = assigned(result, place, value)
@@ -258,14 +258,14 @@ def _without(name: str, place: Sequence[str], data: Mapping[str, Any]) -> dict[s
     if name not in known and len(place) > 2:
         labels = [str(label) for label in known]
         hint = did_you_mean(name, labels) + (
-            f"the axis has {', '.join(labels)}" if labels else "the axis has no labels"
+            f"choose one of {', '.join(labels)}" if labels else "remove this assignment"
         )
         raise InputError(f"unknown label {name!r}", "--set", keys=place, hint=hint, code="unknown")
     return {key: of for key, of in known.items() if key != name}
 
 
 def keys_at(place: Sequence[str], data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the mapping at ``place``, or an empty one if something else is there, such as a list."""
+    """Return the mapping at the keys ``place``, or an empty mapping if the value there is not a mapping."""
     node: Any = data
     for key in place:
         node = node.get(key) if isinstance(node, Mapping) else None
@@ -273,7 +273,7 @@ def keys_at(place: Sequence[str], data: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _place(keys: Sequence[str], data: Mapping[str, Any]) -> list[str] | None:
-    """Return the keys that lead to an assignment inside an axis or an entry of the grid, or None."""
+    """Return the place of an assignment inside an axis or an entry of the grid, or None for any other key."""
     if len(keys) > 2 and keys[0] == "grid" and keys[1] in PARTS:
         axis = keys[2]
         if axis in KNOWN_ROOTS:

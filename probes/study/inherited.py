@@ -1,4 +1,4 @@
-"""The settings of a study file: what it inherits from the studies that it is based on, and what it drops."""
+"""Reading of study files, which inherit settings from the studies in their key ``base``."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from synthlang.files import user_path
 from synthlang.strict_yaml import read_yaml
 
 OF_ITS_OWN = ("title", "pool", "paper", "claims", "compare")
-"""Keys that a file does not inherit, because they are about the study that it is based on."""
+"""Keys that are not inherited, because they describe only the study in which they are set."""
 Place = tuple[str, ...]
 
 
 def read_study(path: Path, assignments: Sequence[str] = ()) -> StudyConfig:
     """Read a study from a file or from the catalogue, and apply ``KEY=VALUE`` assignments.
 
-    A file inherits all keys of its base except ``OF_ITS_OWN``. null drops a key of the study or of its grid, and in a
-    file with a base also an axis, a label, a task or a probe of the base.
+    A file inherits all keys of its base except ``OF_ITS_OWN``. The value null removes a key of the study or of its
+    grid. In a file with a base, null also removes an axis, a label, a task or a probe of the base.
 
     Raises:
-        InputError: A setting is wrong, or the base does not have what the file drops.
+        InputError: A setting is wrong, or null stands for a name that the base does not have.
     """
     data = with_assignments(_inherited(path), assignments)
     if isinstance(data.get("grid"), Mapping):
@@ -35,12 +35,12 @@ def read_study(path: Path, assignments: Sequence[str] = ()) -> StudyConfig:
 
 
 def _without_null(data: Mapping[str, Any], known: Any) -> dict[str, Any]:
-    """Return a mapping without null at the ``known`` keys, which have their defaults then."""
+    """Return a mapping without the ``known`` keys whose value is null, so that they have their defaults."""
     return {key: value for key, value in data.items() if value is not None or key not in known}
 
 
 def _inherited(path: Path) -> dict[str, Any]:
-    """Return the mapping of a study with what it inherits."""
+    """Return the settings of a study file, including the inherited ones."""
     data, file = load_yaml(path, "studies"), user_path(path)
     own = read_yaml(file) if file.is_file() else {}
     if BASE not in own:
@@ -56,7 +56,7 @@ def _inherited(path: Path) -> dict[str, Any]:
 
 
 def _dropped(own: Mapping[str, Any]) -> Iterator[Place]:
-    """Yield the places of axes, labels, tasks and probes, and of the whole grid, that are null."""
+    """Yield the places where a file has null for an axis, a label, a task, a probe or the whole grid."""
     if "grid" in own and own["grid"] is None:
         yield ("grid",)
     sections: list[Place] = [("tasks",), ("probes",), *(("grid", part) for part in PARTS)]
@@ -70,8 +70,8 @@ def _without(place: Place, data: dict[str, Any], base: Mapping[str, Any]) -> dic
     *section, gone = place
     known = [str(name) for name in keys_at(section, base)]
     if gone not in known:
-        hint = did_you_mean(gone, known) + (f"the base has {', '.join(known)}" if known else "leave it out")
-        raise InputError("there is nothing to drop", keys=place, hint=hint, code="unknown")
+        hint = did_you_mean(gone, known) + (f"choose one of {', '.join(known)}" if known else "remove this key")
+        raise InputError("is null, but the base has no such name", keys=place, hint=hint, code="unknown")
     left = {name: value for name, value in keys_at(section, data).items() if str(name) != gone}
     whole: dict[str, Any] = assigned(data, section, left)
     return whole

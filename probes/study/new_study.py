@@ -1,4 +1,4 @@
-"""The study file that ``synthlang study --init`` writes, as a start for a study of one's own."""
+"""Template of a study file, which ``synthlang study --init`` writes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TEMPLATE = "new-study.yaml"
 
 
 def write_new_study(path: Path) -> None:
-    """Write the commented study file to a path, with this path in its commands.
+    """Write the commented template to a path. The commands in its comments contain this path.
 
     Raises:
         InputError: The path exists, or cannot be written.

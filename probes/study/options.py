@@ -17,18 +17,18 @@ class StudyOptions:
 
     Attributes:
         size: Size of a study of the catalogue: ``paper``, ``lab`` or ``tiny``.
-        store: Folder of the stages, which studies may share (default: the former one, else ``OUT/stages``).
+        store: Folder of the stages, which studies may share (default: that of the last start, else ``OUT/stages``).
         executor: ``local`` (processes), ``in-process`` or ``slurm``.
         workers: Number of processes (default: one for each CUDA device, else one for each core).
         threads: Threads in each process (default: the fastest number).
         retry: Number of further tries of a failed stage.
-        only: Texts that choose cells: a part of the name, or ``AXIS=LABEL``. Other cells keep what they have.
+        only: Texts that choose cells: a part of the name, or ``AXIS=LABEL``. Other cells keep their results.
         slurm: Options of Slurm, such as ``partition=gpu``.
-        wait: True to wait for the jobs of Slurm. Otherwise all jobs are submitted, and the command ends.
-        dry_run: True to print cells, shared stages and times, and run nothing.
-        verify: True to read every file of the store, print damage and the plan, and run nothing.
-        yes: True to start a study that is forecast to take more than a week or more than the free disk.
-        smoke: True to make every stage small and write to ``OUT-smoke``. The numbers mean nothing.
+        wait: True to wait for the jobs of Slurm. False to submit all jobs and end.
+        dry_run: True to print the plan and the forecast, and run nothing.
+        verify: True to read every file of the store, print the damaged ones and the plan, and run nothing.
+        yes: True to start a study whose forecast exceeds a week or the free disk.
+        smoke: True to shrink every stage to seconds and write to ``OUT-smoke``. The numbers mean nothing.
     """
 
     size: str | None = None
@@ -57,15 +57,15 @@ class StudyOptions:
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """Options of the search of a grid.
+    """Options of ``synthlang search``.
 
     Attributes:
         size: Size of a study of the catalogue: ``paper``, ``lab`` or ``tiny``.
         store: Folder of the stages, which studies may share (default: ``OUT/stages``).
         trials: Number of cells to try, including the cells of earlier starts.
-        first_rung: Steps after which the first trials are stopped. Without it every trial is trained to the end.
+        first_rung: Training steps before the first rung, or None to train every trial to the end.
         reduction: Reduction factor η: the best 1/η of the trials of each rung continue.
-        sampler: ``random`` without replacement, or ``tpe``, which learns from earlier trials.
+        sampler: ``random`` (without replacement) or ``tpe`` (tree-structured Parzen estimator).
         seed: Seed of the sampler.
     """
 
@@ -85,10 +85,10 @@ class SearchOptions:
         least = (("--trials", self.trials, 1), ("--first-rung", self.first_rung, 1), ("--reduction", self.reduction, 2))
         for option, value, minimum in least:
             if value is not None and value < minimum:
-                raise InputError(f"{value} is less than {minimum}", option, code="range")
+                raise InputError(f"{value} is too small", option, hint=f"give at least {minimum}", code="range")
 
     def rungs(self, steps: int) -> list[int]:
-        """Return the steps at which a run of so many steps is compared, without the last.
+        """Return the rungs of a run of ``steps`` steps: the steps before the last at which it is compared.
 
         >>> SearchOptions(first_rung=10, reduction=3).rungs(90)
         [10, 30]
@@ -101,7 +101,11 @@ class SearchOptions:
 
 
 def sized(config: Path, size: str | None) -> Path:
-    """Return the name of a study of the catalogue with its size. A study in a file has no sizes."""
+    """Return the catalogue name ``config/size``, or ``config`` itself if no size is given.
+
+    Raises:
+        InputError: A size is given for a study in a file.
+    """
     from synthlang.catalogue import YAML  # `import probes` must be quick: an early Ctrl-C ends in one line
 
     if size is None:

@@ -1,4 +1,4 @@
-"""The plan of a study, without a run: its stages, which are finished and shared, and the expected time."""
+"""Plan of a study: the numbers of finished, shared and remaining stages, and the expected time."""
 
 from __future__ import annotations
 
@@ -24,9 +24,12 @@ class KindCounts:
     """The stages of one kind.
 
     Attributes:
+        kind: The kind.
+        stages: Number of stages.
+        done: Number of finished stages.
         shared: Number of stages that sharing between cells saves.
-        seconds: Expected time of the unfinished stages, one after another, or None without a measured stage.
-        measured: Number of finished stages in the store, whose mean time the forecast uses.
+        seconds: Expected seconds for the unfinished stages, one after another, or None without a measured stage.
+        measured: Number of finished stages in the store, whose mean time is the basis of ``seconds``.
     """
 
     kind: str
@@ -43,7 +46,7 @@ class KindCounts:
 
     @property
     def told(self) -> tuple[str, str]:
-        """The expected time in words, and its evidence."""
+        """Text of the expected time, and text of the evidence for it."""
         if not self.to_do:
             return "", ""
         return ("unknown yet", "") if self.seconds is None else (duration(self.seconds), f"{self.measured} done")
@@ -51,7 +54,14 @@ class KindCounts:
 
 @dataclass(frozen=True)
 class StudyPlan:
-    """The stages of a study by kind, and the number of unfinished stages of each cell."""
+    """The plan of a study, which rich prints as two tables.
+
+    Attributes:
+        name: The name of the study.
+        kinds: Counts of stages by kind.
+        cells: Name of a cell → number of its unfinished stages.
+        seeds: Number of fine-tuning seeds.
+    """
 
     name: str
     kinds: tuple[KindCounts, ...]
@@ -85,7 +95,7 @@ class StudyPlan:
 
 
 def plan(study: StudyConfig, graph: Graph, store: Store, done: Collection[str]) -> StudyPlan:
-    """Return the plan of a study with this store. Nothing is written."""
+    """Return the plan of a study. ``done`` are the keys of the finished stages. Nothing is written."""
     needed = Counter(graph.stages[key].kind for keys in graph.of_cell.values() for key in keys.values())
     left = Counter(stage.kind for key, stage in graph.stages.items() if key not in done)
     means = mean_seconds(store, left)

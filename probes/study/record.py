@@ -2,7 +2,7 @@
 
 OUT/study.json        settings, the graph of the stages, stages named by a path, and the state of each cell
 OUT/logs/CELL.log     the traceback of a failed cell
-STORE/studies.json    the folders of all studies that use the store, so that no study deletes what another needs
+STORE/studies.json    the folders of all studies that use the store, so that a collection keeps the stages they need
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ STORE_FORMAT = 3
 STUDY, STUDIES, STAGES, LOGS = "study.json", "studies.json", "stages", "logs"
 KEYS = {"name", "fingerprint", "cells", "seconds", "config", "store"}
 LIST = "studies", "list"
-"""Name of the lock on the list of a store's studies."""
+"""Name of the lock on the list of the studies of a store."""
 
 
 @dataclass
@@ -36,11 +36,13 @@ class CellRecord:
     """The state of a cell.
 
     Attributes:
-        overrides: The changes of the cell to the base: dotted key → value.
-        keys: The key of each stage by its name in the cell (``pretrain``, ``transfer pos seed 0`` …).
+        name: Name of the cell.
+        labels: Axis → label.
+        overrides: The changes to the settings of the study: dotted key → value.
+        keys: Name of a stage in the cell (``pretrain``, ``transfer pos seed 0`` …) → key.
         stages: The entries of ``keys`` whose stages are finished.
-        error: One line about the first stage that failed.
-        log: The traceback of that stage.
+        error: Error of the first stage that failed, in one line.
+        log: The traceback of this error.
     """
 
     name: str
@@ -53,7 +55,7 @@ class CellRecord:
 
     @property
     def status(self) -> str:
-        """``done``, ``failed`` or ``pending``."""
+        """The state of the cell: ``done``, ``failed`` or ``pending``."""
         return "done" if len(self.stages) == len(self.keys) else "failed" if self.error else "pending"
 
     @property
@@ -62,7 +64,7 @@ class CellRecord:
         return log_name(self.name)
 
     def to_json(self, store: str) -> dict[str, Any]:
-        """Return the entry of study.json. ``store`` is the folder of the store, relative to the study's."""
+        """Return the entry of the cell in study.json. ``store`` is the store relative to the folder of the study."""
         made = next((kind for kind in ("adjust", "pretrain") if kind in self.stages), None)
         run = None if made is None else f"{store}/{made}-{self.stages[made]}"
         return {
@@ -79,7 +81,7 @@ class CellRecord:
 
 
 def log_name(cell: str) -> str:
-    """Return the name of a cell's log file: the name of the cell, if it is a safe name of a file."""
+    """Return the file name of the log of a cell. A cell name that is no safe file name is shortened and hashed."""
     if SAFE_NAME.fullmatch(cell):
         return f"{cell}.log"
     readable = re.sub("[^A-Za-z0-9_.+=,-]+", "-", cell)[:80].strip("-")
@@ -100,17 +102,17 @@ def read_record(folder: Path) -> dict[str, Any]:
     path = folder / STUDY
     record = read_json(path)
     if isinstance(record, dict) and "fingerprint" in record and record.get("format", 1) != FORMAT:
-        reason = f"is a study of format {record.get('format', 1)}, this version writes {FORMAT}"
+        reason = f"has format {record.get('format', 1)}, but this version of synthlang reads format {FORMAT}"
         raise InputError(reason, path, hint=OTHER_FOLDER, code="format")
     if not isinstance(record, dict) or not record.keys() >= KEYS:
-        raise InputError("is no record of a study", path, hint=OTHER_FOLDER, code="format")
+        raise InputError("is not the record of a study", path, hint=OTHER_FOLDER, code="format")
     return record
 
 
 def parents_in(record: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
-    """Return the stage graph of a study: the folder of each stage and of the stages it is made of.
+    """Return the stage graph of a study: folder of a stage → folders of its parents.
 
-    A record of an earlier version has none.
+    It is empty for a record of an earlier version.
     """
     return record.get("parents") or {}
 
@@ -119,19 +121,19 @@ def named_stages(record: Mapping[str, Any]) -> set[str]:
     """Return the folders of the stages that a study names by a path."""
     named = set(record.get("reads") or ())
     if "parents" not in record:
-        # Earlier versions did not record all of them. The settings have the other paths.
+        # Earlier versions did not record all of these stages. The settings contain the other paths.
         overrides = [cell.get("overrides") for cell in record["cells"]]
         named |= stages_in([record["config"], record.get("settings"), overrides])
     return named
 
 
 def check_folder(folder: Path, study: StudyConfig) -> dict[str, Any] | None:
-    """Return the record of a study in its folder, or None if there is none yet. Nothing is written.
+    """Return the record of a study in its folder, or None for a new folder. Nothing is written.
 
     A study is identified by its name, so it continues with changed settings.
 
     Raises:
-        InputError: If the folder holds anything else.
+        InputError: The folder holds another study or other files.
     """
     if (folder / STUDY).exists():
         record = read_record(folder)
@@ -158,7 +160,13 @@ def _check_ours(folder: Path, ours: Collection[str], problem: str) -> None:
 
 
 def check_can_write(folder: Path, what: str, otherwise: str) -> None:
-    """Raise InputError with the hint ``otherwise`` if a folder cannot be made or written. Nothing is written."""
+    """Raise InputError if a folder cannot be made or written. Nothing is written.
+
+    Args:
+        folder: The folder.
+        what: Noun for the content of the folder, for the error.
+        otherwise: Hint of the error.
+    """
     there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
     if not there.is_dir():
         raise InputError(f"{what} cannot be here: {there} is a file", folder, hint=otherwise, code="exists")
@@ -172,7 +180,7 @@ def check_store(root: Path) -> None:
     if (root / STUDIES).exists():
         _studies(root)
     elif any(root.glob("pretrain-*")):
-        reason = f"is a store of another format, this version writes {STORE_FORMAT}"
+        reason = f"is a store of an older format, but this version of synthlang reads format {STORE_FORMAT}"
         raise InputError(reason, root, hint=OTHER_FOLDER, code="format")
     else:
         _check_ours(root, (), "is not empty and holds no store")
@@ -188,16 +196,17 @@ def _studies(root: Path) -> list[str]:
     data = read_json(root / STUDIES)
     if not isinstance(data, dict) or data.get("format") != STORE_FORMAT or not isinstance(data.get("studies"), list):
         number = data.get("format") if isinstance(data, dict) else None
-        reason = f"is a store of another format ({number}), this version writes {STORE_FORMAT}"
+        reason = f"is a store of format {number}, but this version of synthlang reads format {STORE_FORMAT}"
         raise InputError(reason, root, hint=OTHER_FOLDER, code="format")
     return [str(name) for name in data["studies"]]
 
 
 @contextmanager
 def registered(store: Store, folder: Path) -> Iterator[None]:
-    """Add a study to the list of its store. No weights of the store are deleted inside the block.
+    """Add a study to the list of its store, and keep the list locked inside the block.
 
-    If a study writes its study.json in the block and checks for finished stages afterwards, it loses no weights.
+    No weights of the store are deleted inside the block. A study that writes its study.json in the block, and looks for
+    finished stages afterwards, therefore does not lose weights that it needs.
     """
     with store.lock(*LIST):
         path = store.root / STUDIES
@@ -209,12 +218,12 @@ def registered(store: Store, folder: Path) -> Iterator[None]:
 
 
 def write_logs(folder: Path, cells: list[CellRecord], gone: Iterable[str] = ()) -> None:
-    """Write ``logs/`` again, with one file for each failed cell. Files with other names belong to the user.
+    """Write ``logs/`` again, with one file for each failed cell. Files that are not logs of cells are kept.
 
     Args:
         folder: The folder of the study.
         cells: The cells of the study.
-        gone: Names of cells that the study had before.
+        gone: Names of former cells, whose logs are deleted.
     """
     logs = folder / LOGS
     wanted = {cell.log_name: f"{cell.error}\n\n{cell.log}".rstrip() + "\n" for cell in cells if cell.status == "failed"}

@@ -1,4 +1,4 @@
-"""Run a study: make the stages that are not finished, then write results and report."""
+"""Run of a study: make the unfinished stages, then write the results and the report."""
 
 from __future__ import annotations
 
@@ -56,9 +56,12 @@ from synthlang.store import Store
 BETWEEN = 5.0
 """Minimum number of seconds between two writings of study.json and the tables."""
 SHARE = 20
-"""Minimum time between two writings as a multiple of the last one, so that a large study spends its time on cells."""
+"""Minimum time between two writings, as a multiple of the duration of the last one.
+
+A large study thus spends at most a twentieth of its time on writing.
+"""
 PATIENCE = 1.0
-"""Seconds that the runner waits for an executor before it checks whether something has to be written."""
+"""Maximum seconds to wait for an executor before the next check whether files have to be written."""
 
 
 class StudyRun:
@@ -69,10 +72,10 @@ class StudyRun:
 
     Attributes:
         cells: The state of each cell.
-        changed: A description of what has changed since the folder was written. It is empty without a change.
+        changed: Description of the changes since the last start in this folder, or "" without changes.
 
     Raises:
-        InputError: If a check fails.
+        InputError: A check fails.
     """
 
     def __init__(self, study: StudyConfig, cells: Sequence[Cell], folder: Path, options: StudyOptions) -> None:
@@ -108,7 +111,7 @@ class StudyRun:
         """Check every chosen cell that is not finished.
 
         Raises:
-            InputError: If a cell cannot run.
+            InputError: A cell cannot run.
         """
         left = {cell.name for cell in self.cells if cell.name in self.chosen and cell.status != "done"}
         if left:
@@ -118,17 +121,17 @@ class StudyRun:
         check_weights(self.to_do(), self.done, self.store)
 
     def _check_left_alone(self, cell: str, keys: Iterable[str]) -> None:
-        """Raise InputError if a cell that is not chosen has results and an unreadable reference.
+        """Raise InputError if a cell that is not chosen has results, but one of its inputs cannot be read.
 
-        The stages of the cell would get other keys, so its results would no longer belong to a stage.
+        Its stages would get other keys, so its results would no longer belong to a stage.
         """
         contents = (content for key in keys for content in self.graph.stages[key].contents(self.digests))
         if problem := next((content.error for content in contents if content.error), None):
-            reason = f"cell {cell} has results, and something that it refers to cannot be read: {problem}"
+            reason = f"cell {cell} has results, but one of its inputs cannot be read: {problem}"
             raise InputError(reason, hint="restore the file or folder", code="missing")
 
     def look(self) -> None:
-        """Find out which stages are finished."""
+        """Update the set of finished stages from the store."""
         self._looked = self._last_change()
         self.done = {key for key, stage in self.graph.stages.items() if is_done(self.store, stage)}
         self._fill_cells()
@@ -141,7 +144,7 @@ class StudyRun:
         if not self._former or self._former["fingerprint"] == self.study.fingerprint:
             return ""
         finished = sum(cell.status == "done" for cell in self.cells)
-        gone = f"; {plural(len(self._gone), 'cell')} of before are left out of the results" if self._gone else ""
+        gone = f"; {plural(len(self._gone), 'former cell')} left out of the results" if self._gone else ""
         what = describe_changes(self._former["config"], self.study.model_dump(mode="json"))
         return f"{what}; {finished} of {plural(len(self.cells), 'cell')} are finished{gone}"
 
@@ -150,17 +153,21 @@ class StudyRun:
         return [stage for key, stage in self.graph.chosen(self.chosen).stages.items() if key not in self.done]
 
     def check_places(self) -> None:
-        """Raise InputError if the study's folder or its store cannot be written."""
+        """Raise InputError if the folder of the study or its store cannot be written."""
         check_can_write(self.folder, "the study", "name another folder with --out")
-        check_can_write(self.store.root, "the store", "name another one with --store")
+        check_can_write(self.store.root, "the store", "name another folder with --store")
 
     def run(self, report: Report = silent, say: Say = unheard) -> ReportPaths:
         """Make every unfinished stage of the chosen cells, then write the report.
 
-        A failed stage is recorded with its log, and the others continue.
+        A failed stage is recorded with its log, and the other stages continue.
+
+        Args:
+            report: Function that receives the progress.
+            say: Function that receives a line of text for the user.
 
         Raises:
-            InputError: If another process runs the study.
+            InputError: Another process runs the study.
             Stopped: After SIGTERM inside ``pretrain.stopping.watching``.
         """
         with only_writer(self.folder):
@@ -187,7 +194,7 @@ class StudyRun:
                 found = examples(self._expanded, self.graph.of_cell, self.done, self.store)
                 self._examples = found or self._examples
                 self.save()
-            return write_report(self.folder, say, says_excluded=False)  # the command does, below the table of results
+            return write_report(self.folder, say, says_excluded=False)  # the command prints them
 
     def _nothing_new(self) -> ReportPaths | None:
         """Return the existing report if a start would change nothing, which saves seconds in large studies."""
@@ -213,7 +220,7 @@ class StudyRun:
         try:
             if not options.wait:
                 cast(Detached, executor).submit_graph(left)
-                say(f"{len(left)} stages are submitted; start the study again to collect their results")
+                say(f"submitted {plural(len(left), 'stage')}; start the study again to collect the results")
                 return
             keys = {stage.key for stage in left} | self.done
             wanted = {key: stage for key, stage in self.graph.stages.items() if key in keys}
@@ -226,7 +233,7 @@ class StudyRun:
     def _follow(
         self, schedule: Schedule, executor: Executor, fits: SharedFinetunes, total: int, report: Report, say: Say
     ) -> None:
-        """Run the stages until none is left, and write the record and the tables from time to time."""
+        """Run the stages until all have ended, and write the record and the tables from time to time."""
         over, written, cost, news, stop = 0, time.monotonic(), 0.0, False, watched()
         seconds = {f"{stage.kind}-{key}": stage for key, stage in self.graph.stages.items()}
         took = [(seconds[name], known) for name, known in self.seconds.items() if name in seconds and known]
@@ -262,7 +269,7 @@ class StudyRun:
                 cost = written - started
 
     def _ended_cells(self, ended: Sequence[StageOutcome]) -> Iterator[list[dict[str, Any]]]:
-        """Yield the result rows of each cell that the stages in ``ended`` complete."""
+        """Yield the result rows of each cell that is complete by the stages in ``ended``."""
         new = {outcome.key for outcome in ended}
         for record, cell in zip(self.cells, self._expanded, strict=True):
             keys = record.keys.values()
@@ -292,7 +299,7 @@ class StudyRun:
 
     @cached_property
     def machine(self) -> Machine:
-        """The resources of the stages. Counting devices imports torch, so it happens on first use."""
+        """The resources for the stages, computed at the first use, because counting devices imports torch."""
         options = self.options
         return machine_of(options.executor, options.workers, len(self.cells), options.threads, self._hidden)
 

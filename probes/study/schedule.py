@@ -1,4 +1,4 @@
-"""The order of the stages of a study, and the consequences of a failed stage."""
+"""Order of the stages of a study, and consequences of a failed stage."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from probes.study.executors.base import StageOutcome
 class Schedule:
     """The state of every stage of a study.
 
-    The next stage is the first one in the order of the cells whose parents are finished. A failed stage fails all
-    stages that need it, and all others continue.
+    The next stage is the first one, in the order of ``stages``, whose parents are all finished. If a stage fails, all
+    stages that need it fail too, and all others continue.
 
     Args:
-        stages: All stages by key, parents first, so that a cell that was begun is finished first.
+        stages: All stages: key → stage, parents first and cell by cell, so that a started cell is finished first.
         done: The keys of the finished stages.
         retry: Number of further tries of a failed stage.
     """
@@ -43,11 +43,11 @@ class Schedule:
         return not self._unfinished
 
     def next(self, waits: Callable[[str], bool] = lambda _: False) -> Stage | None:
-        """Return the stage to start now, which counts as running from here on, or None if no stage is ready.
+        """Take the next stage to start, which then counts as running. Return None if no stage is ready.
 
         Args:
-            waits: Function that returns True if the stage of a key should wait. The first ready stage that need not
-                wait is taken, or else the first ready stage.
+            waits: Function from the key of a stage to True if the stage should wait. The first ready stage that need
+                not wait is taken, or else the first ready stage.
         """
         if not self._ready:
             return None
@@ -58,8 +58,8 @@ class Schedule:
         """Record the end of a running stage.
 
         Returns:
-            The outcomes of all stages that ended with it, the stage itself first. The list is empty if the stage is
-            tried again.
+            The outcome of the stage, and of all stages that fail because of it. The list is empty if the stage is tried
+            again.
         """
         key = outcome.key
         if outcome.error is not None:
@@ -80,7 +80,7 @@ class Schedule:
 
     def _fail(self, outcome: StageOutcome) -> list[StageOutcome]:
         """Fail a stage and all of its descendants."""
-        because = f"because {self.stages[outcome.key].label} failed: {outcome.error}"
+        because = f"not run, because {self.stages[outcome.key].label} failed: {outcome.error}"
         over, below = {outcome.key: outcome}, [outcome.key]
         while below:
             for child in self._children[below.pop()]:

@@ -5,8 +5,9 @@ search minimises the perplexity in the source language. With asynchronous succes
 for Massively Parallel Hyperparameter Tuning") a pretraining stops at the rungs r, r·η, r·η² … and continues only if it
 is among the best 1/η of the trials that reached the rung.
 
-Schedules know the full number of steps and resume is exact. So a model that is trained to the end has the same bytes as
-a model that was never stopped, and a study with this store reuses it. A stopped trial can continue later.
+Learning rates depend on the full number of steps, and resume is exact. A model that is trained to the end therefore has
+the same bytes as a model that was never stopped, and a study with this store reuses it. A stopped trial can continue
+later.
 """
 
 from __future__ import annotations
@@ -42,14 +43,14 @@ if TYPE_CHECKING:
 
 JOURNAL, TRIALS = "optuna.log", "trials.csv"
 ERROR, CELL, STAGE = "error", "cell", "stage"
-"""Names of the attributes of a trial."""
+"""Names of the user attributes of a trial."""
 
 
 class Search:
-    """The search of a study's grid, with its record in a folder.
+    """A search of the grid of a study, with its record in a folder.
 
     Raises:
-        InputError: If the study cannot be searched.
+        InputError: The study cannot be searched.
     """
 
     def __init__(self, study: StudyConfig, path: Path, folder: Path, options: SearchOptions) -> None:
@@ -77,7 +78,7 @@ class Search:
 
     @property
     def points(self) -> list[GridPoint]:
-        """The cells that may be tried."""
+        """The combinations of the grid that may be tried."""
         return list(self._points.values())
 
     def run(self, stop: Flag, report: Report, say: Say) -> optuna.Study:
@@ -103,7 +104,7 @@ class Search:
             from optuna.storages import JournalStorage
             from optuna.storages.journal import JournalFileBackend
         except ImportError as error:
-            hint = install_command("search")
+            hint = f"run {install_command('search')}"
             raise InputError("a search needs Optuna, which is not installed", hint=hint, code="extra") from error
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -124,7 +125,7 @@ class Search:
         )
 
     def _pretraining(self, point: GridPoint) -> tuple[Cell, list[PretrainStage]]:
-        """Return a cell with the pretraining that it starts from, if any, and its own."""
+        """Return the cell of a combination and its pretrainings: the initial one, if the cell has one, and its own."""
         cell = self._build.cell(point)
         if cell.pretrain is None:
             reason = f"cell {cell.name} has no pretraining to search"
@@ -151,7 +152,7 @@ class Search:
         return cell, [run] if first is None else [first, run]
 
     def _try(self, trial: optuna.Trial, stop: Flag, report: Report, say: Say) -> float:
-        """Return the perplexity of a cell at its last step.
+        """Train the cell of a trial, and return the perplexity at its last step.
 
         Raises:
             TrialPruned: The cell is stopped at a rung, or the grid excludes it.
@@ -185,7 +186,7 @@ class Search:
         return perplexity
 
     def _train(self, stage: PretrainStage, until: int | None, stop: Flag, report: Report) -> float:
-        """Train a run up to a step, or to the end if it is None, and return the perplexity at this step."""
+        """Train a run up to the step ``until``, or to the end for None. Return the perplexity at this step."""
         from probes.stages.making import make  # imports torch
 
         parent = f"validation/{stage.config.all_languages[0].name}"

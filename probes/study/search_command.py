@@ -37,11 +37,11 @@ def search_command(name: Path, out: Path | None, options: SearchOptions, overrid
         try:
             found = ranked(tried(search.run(stop, display.report, display.message)))
         except Stopped:
-            display.message("stopped; run the same command again to go on")
+            display.message("stopped; run the same command again to continue")
             raise SystemExit(EXIT_CODE) from None
     console = Console()
     lines = [f"{_reached(trial)}: {', '.join(f'{a}={v}' for a, v in trial.params.items())}" for trial in found[:SHOWN]]
-    lines += [f"trials: {out / TRIALS}", f"finished models are found by a study with --store {search.store.root}"]
+    lines += [f"trials: {out / TRIALS}", f"a study reuses the finished models with --store {search.store.root}"]
     for line in lines:
         console.print(line, soft_wrap=True, markup=False, emoji=False, highlight=False)
     return found

@@ -19,7 +19,7 @@ from synthlang.fingerprint import LENGTH
 from synthlang.references import references
 
 SEPARATORS = str.maketrans(dict.fromkeys(":?#,", "/"))
-"""The signs around the path in a specification such as ``ner:FOLDER#dev``."""
+"""Translation to slashes of the characters around a path in a specification, such as ``ner:FOLDER#dev``."""
 
 
 def folder_name(stage: Stage) -> str:
@@ -51,7 +51,7 @@ def stages_in(settings: Any) -> set[str]:
 
 
 def stages_read(cells: Iterable[Cell]) -> list[str]:
-    """Return the stages of any store that cells name by a path or a link, also in their base files.
+    """Return the folder names of the stages, in any store, that cells refer to by a path or a link.
 
     Relative paths start in the working folder, so a study must record these stages when it runs.
     """
@@ -64,5 +64,5 @@ def stages_read(cells: Iterable[Cell]) -> list[str]:
 
 
 def cell_stage(name: str, key: str) -> str:
-    """Return the folder of a stage, given by its name in its cell, such as ``transfer pos seed 0``."""
+    """Return the folder name of a stage from its key and its name in a cell, such as ``transfer pos seed 0``."""
     return f"{RUN_STAGES.get(name, name.partition(' ')[0])}-{key}"

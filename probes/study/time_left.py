@@ -19,7 +19,9 @@ UNKNOWN = f"an unknown time{LEFT}"
 class TimeLeft:
     """Forecast of the remaining time, updated when a stage starts or ends.
 
-    ``left`` are the stages to make, and ``took`` has finished stages with their seconds.
+    Args:
+        left: The stages to make.
+        took: Finished stages, each with the seconds that it took.
     """
 
     def __init__(self, left: Collection[Stage], took: Iterable[tuple[Stage, float]]) -> None:
@@ -34,13 +36,13 @@ class TimeLeft:
         self._started[stage.key] = time.monotonic()
 
     def ended(self, key: str) -> None:
-        """Record the end of a stage. A stage that never started, because a parent failed, has no time."""
+        """Record the end of a stage. A stage that did not start, because a parent failed, adds no time."""
         stage, started = self._left.pop(key, None), self._started.pop(key, None)
         if stage is not None and started is not None:
             self._took[_kind(stage)].append(time.monotonic() - started)
 
     def told(self) -> str:
-        """Return a text with the remaining time, if as many stages run in parallel as now."""
+        """Return the remaining time as text. The number of stages that run in parallel is assumed to stay the same."""
         if not self._left:
             return ""
         if not all(self._took[_kind(stage)] for stage in self._left.values()):

@@ -10,7 +10,15 @@ from synthlang.store import Store
 
 
 def open_executor(name: str, store: Store, folder: Path, machine: Machine, slurm: Iterable[str] = ()) -> Executor:
-    """Return the executor ``in-process``, ``local`` or ``slurm``, which is ``Detached``."""
+    """Open an executor: ``in-process``, ``local`` or ``slurm``. Only ``slurm`` is ``Detached``.
+
+    Args:
+        name: Name of the executor.
+        store: Store of the stages.
+        folder: Folder of the study.
+        machine: Processes, threads and devices for ``local``, and threads for ``in-process``.
+        slurm: Options of Slurm, as ``KEY=VALUE``.
+    """
     if name == "in-process":
         from probes.study.executors.local import InlineExecutor
 

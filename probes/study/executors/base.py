@@ -24,7 +24,8 @@ class StageOutcome:
     """The outcome of a stage.
 
     Attributes:
-        error: One line, or None if the stage is finished.
+        key: The key of the stage.
+        error: The error in one line, or None if the stage is finished.
         log: The traceback of the error.
     """
 
@@ -34,33 +35,33 @@ class StageOutcome:
 
 
 class Executor(Protocol):
-    """Makes stages. The runner submits no more than ``capacity`` stages and waits for them to end."""
+    """Maker of stages. The runner submits at most ``capacity`` stages and waits until one ends."""
 
     def submit(self, stage: Stage, cell: str = "") -> None:
         """Start a stage whose parents are finished. A failed stage may be submitted again.
 
-        ``cell`` is the first cell that needs the stage. Its name precedes the progress of the stage.
+        ``cell`` is the name of the first cell that needs the stage, and precedes its lines of progress.
         """
 
     def wait(self, report: Report, timeout: float) -> list[StageOutcome]:
         """Wait until a stage ends or ``timeout`` seconds have passed, and return the outcomes of ended stages.
 
         Raises:
-            InputError: If no further stage can run.
+            InputError: No further stage can run.
         """
 
     def capacity(self) -> int:
         """Return the number of stages that may be submitted now."""
 
     def close(self) -> None:
-        """Stop running stages (local processes), or leave them to their scheduler."""
+        """Stop the running stages, or leave them to the scheduler of the cluster."""
 
 
 class Detached(Executor, Protocol):
     """An executor whose stages continue after the runner has ended."""
 
     def submit_graph(self, stages: Sequence[Stage]) -> None:
-        """Submit all stages, each to start after its parents. The stages are unfinished, parents first."""
+        """Submit unfinished stages, parents first. Each starts when its parents have succeeded."""
 
 
 class _Unheard(BaseException):
@@ -68,11 +69,11 @@ class _Unheard(BaseException):
 
 
 def run_stage(stage: Stage, store: Store, report: Report) -> StageOutcome:
-    """Make a stage in this process and return its outcome. An error of the stage becomes an outcome.
+    """Make a stage in this process and return its outcome. An exception of the stage becomes an outcome.
 
     Raises:
-        BrokenPipeError: If ``report`` raises it, because the runner has ended. A BrokenPipeError of the stage itself
-            (a program that it started has died) becomes an outcome.
+        BrokenPipeError: ``report`` raised it, because the runner has ended. A BrokenPipeError of the stage itself, for
+            example after the death of a program that it started, becomes an outcome.
     """
     from probes.stages.making import make  # imports torch
 
@@ -99,7 +100,13 @@ def run_stage(stage: Stage, store: Store, report: Report) -> StageOutcome:
 
 @dataclass(frozen=True)
 class Machine:
-    """The resources that an executor may use: processes, threads in each process, and CUDA devices by name."""
+    """The resources that an executor may use.
+
+    Attributes:
+        workers: Number of processes.
+        threads: Threads in each process.
+        devices: CUDA devices, by their names in ``CUDA_VISIBLE_DEVICES``.
+    """
 
     workers: int
     threads: int

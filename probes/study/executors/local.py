@@ -25,7 +25,7 @@ from synthlang.workers import end_with_parent, plain_main, warm_up
 
 
 class InlineExecutor:
-    """Makes one stage at a time, inside ``wait``, with as many threads as a local worker."""
+    """Executor in this process. It makes one stage at a time, inside ``wait``, with the threads of a local worker."""
 
     def __init__(self, store: Store, threads: int) -> None:
         self._store = store
@@ -69,7 +69,7 @@ class _Worker:
 
 
 class LocalExecutor:
-    """Makes stages in up to ``workers`` processes with ``threads`` threads. Each process sees one of ``devices``."""
+    """Executor in up to ``workers`` local processes of ``threads`` threads. Each process sees one of ``devices``."""
 
     def __init__(self, store: Store, workers: int, threads: int, devices: Sequence[str] = ()) -> None:
         self._store, self._workers, self._threads, self._devices = store, workers, threads, devices
@@ -117,7 +117,7 @@ class LocalExecutor:
         return self._workers - len(self._running)
 
     def close(self) -> None:
-        """Stop running stages. A training saves its step first. After ``GRACE`` seconds all processes are killed."""
+        """Stop the running stages. Trainings save first. After ``GRACE`` seconds all processes are killed."""
         try:
             for worker in self._running.values():
                 worker.process.terminate()
@@ -133,7 +133,7 @@ class LocalExecutor:
             self._files.cleanup()
 
     def _receive(self, connection: Connection, report: Report) -> StageOutcome | None:
-        """Receive a message of a worker. Return the outcome once the stage has ended."""
+        """Receive a message of a worker. Return the outcome if the stage has ended, else None."""
         worker = self._running[connection]
         try:
             message = connection.recv()
@@ -153,8 +153,8 @@ def _died(worker: _Worker) -> StageOutcome:
     """Return the outcome of a process that died, with its last output as the log."""
     worker.process.join()
     code = worker.process.exitcode
-    why = ", killed from outside, most often for want of memory" if code == -signal.SIGKILL else ""
-    error = f"its process died (exit code {code}{why}); start the study again to go on"
+    why = ", killed from outside, usually for lack of memory" if code == -signal.SIGKILL else ""
+    error = f"the worker process died (exit code {code}{why}); start the study again to continue"
     raw = worker.written.read_bytes()[-LAST_WORDS:] if worker.written.exists() else b""
     return StageOutcome(worker.stage.key, error, raw.decode("utf-8", "replace"))
 

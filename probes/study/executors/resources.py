@@ -37,7 +37,7 @@ def cuda_devices() -> list[str]:
 
 
 def of_cell(report: Report, cell: str) -> Report:
-    """Return a report that puts the name of a cell before each task."""
+    """Return a progress function that puts the name of a cell before each task."""
     if not cell:
         return report
 
@@ -76,7 +76,7 @@ def cpu_name() -> str:
 
 
 def gpu_name() -> str:
-    """Return the name of the first NVIDIA GPU, or "". The driver's files tell it without initialising CUDA."""
+    """Return the name of the first NVIDIA GPU, or "". It is read from files of the driver, without CUDA."""
     for path in sorted(GPU_INFO.glob("*/information")):
         if named := re.search(r"^Model:\s*(\S.*)$", path.read_text(encoding="utf-8", errors="replace"), re.MULTILINE):
             return named[1].strip()
@@ -84,7 +84,7 @@ def gpu_name() -> str:
 
 
 def environment(machine: Machine, executor: str) -> dict[str, Any]:
-    """Return the date, and the versions and sizes on which numbers may depend."""
+    """Return the date, the machine, the resources of the executor and the versions of packages."""
     packages = {name: version(name) for name in ("torch", "transformers", "tokenizers", "accelerate", "numpy")}
     today = datetime.now(UTC).date().isoformat()
     system: dict[str, Any] = {"date": today, "synthlang": __version__, "cpu": cpu_name()}

@@ -1,7 +1,7 @@
 """Executor whose stages are jobs of a Slurm cluster, submitted as arrays by submitit.
 
 submitit writes the job scripts, submits them, starts the jobs and requeues them. The state of a job is read here and
-not by submitit, for two reasons: submitit asks ``sacct``, which many clusters do not have, and it returns results as
+not by submitit, for two reasons: submitit runs ``sacct``, which many clusters do not have, and it returns results as
 pickles. A job writes its outcome to ``records/<key>.json``. The queue (``squeue``) shows which jobs ended without a
 record, so nothing waits for the accounting of Slurm.
 
@@ -37,15 +37,15 @@ from synthlang.store import Store
 FOLDER = "slurm"
 PROGRAMS = ("sbatch", "squeue", "srun")
 ANSWER = 60.0
-"""Seconds after which the controller counts as unreachable."""
+"""Seconds without an answer after which the controller of Slurm counts as unreachable."""
 FORMAT = 2
 LOOK = 1.0
 """Seconds between two checks of the records."""
 UNKNOWN = "UNKNOWN"
 PATIENCE = {UNKNOWN: 15.0, "COMPLETED": 15.0, "FAILED": 10.0}
-"""Seconds to wait for a record from another node, or for Slurm to requeue a job, by the last state of the job."""
+"""Last state of a job → seconds to wait until its record appears on the shared disk, or Slurm requeues it."""
 LOST = ("PREEMPTED", "NODE_FAIL", "BOOT_FAIL", "REVOKED")
-"""States of jobs that were lost through no fault of the stage."""
+"""States of jobs that the cluster lost, with no fault of the stage."""
 LOG_BYTES = 8_000
 FULL = "SubmitJob|MaxJobCount"
 """Pattern of the messages of sbatch at a limit on the number of jobs."""
@@ -61,17 +61,17 @@ def check_slurm(folder: Path) -> None:
         reason, hint = f"{', '.join(missing)} not found", "run on a login node, where jobs are submitted"
         raise InputError(reason, "--executor slurm", hint=hint, code="extra")
     if queue() is None:
-        hint = "see `scontrol ping`, and set SLURM_CONF if the cluster needs it"
+        hint = "run `scontrol ping`, and set SLURM_CONF if the cluster needs it"
         raise InputError("squeue does not answer", "--executor slurm", hint=hint, code="failed")
     try:
         import submitit  # noqa: F401
     except ImportError as error:
-        hint = install_command("slurm")
+        hint = f"run {install_command('slurm')}"
         raise InputError("submitit is not installed", "--executor slurm", hint=hint, code="extra") from error
 
 
 def queue() -> dict[str, str] | None:
-    """Return the state of each job of this user that waits, runs or is ending, or None without an answer.
+    """Return the jobs of this user in the queue: job id → state. Return None if ``squeue`` does not answer.
 
     A job id is ``12``, or ``12_3`` for an element of an array.
     """
@@ -122,7 +122,7 @@ class SlurmExecutor:
     """An executor whose stages are jobs. The folder of the study must be on a disk that all nodes share.
 
     Attributes:
-        jobs: The id of the last job of each stage, as in jobs.json.
+        jobs: Key of a stage → id of its last job, as in jobs.json.
     """
 
     def __init__(self, store: Store, folder: Path, assignments: Sequence[str] = ()) -> None:
@@ -147,7 +147,7 @@ class SlurmExecutor:
         self._over: set[str] = set()  # jobs with a known outcome, which may still be in the queue
 
     def submit(self, stage: Stage, cell: str = "") -> None:
-        """Submit a stage with the next array. A job of the stage that is still in the queue is used instead."""
+        """Submit a stage with the next array, unless a job of the stage is still in the queue."""
         del cell
         self._submitted.add(stage.key)
         self._new.append(stage)
@@ -158,7 +158,7 @@ class SlurmExecutor:
         A stage whose parent fails leaves the queue. The next start of the study may submit it again.
 
         Raises:
-            InputError: If the cluster does not accept all stages now. The next start knows the accepted ones.
+            InputError: The cluster does not accept all stages now. The accepted ones are recorded for the next start.
         """
         if not self._look():
             raise InputError("squeue does not answer", hint="run the same command again", code="failed")
@@ -181,7 +181,7 @@ class SlurmExecutor:
             time.sleep(min(LOOK, left))
 
     def capacity(self) -> int:
-        """Return the number of jobs below the limit ``jobs``. More stages at a time make larger arrays."""
+        """Return the number of jobs that are free under the limit ``jobs``."""
         return max(0, self.options.jobs - len(self._running) - len(self._new))
 
     def close(self) -> None:
@@ -328,7 +328,7 @@ class SlurmExecutor:
         return StageOutcome(**record)
 
     def _gone(self, stage: Stage) -> StageOutcome | None:
-        """Return the outcome of a job that left the queue without a record, or None to wait longer."""
+        """Return the outcome of a job that left the queue without a record, or None if it is not known yet."""
         job = self.jobs[stage.key]
         if is_done(self.store, stage):  # The job was killed after the stage was finished.
             return StageOutcome(stage.key)
@@ -343,7 +343,8 @@ class SlurmExecutor:
             return None
         path = self.log_path(job)
         log = path.read_bytes()[-LOG_BYTES:].decode("utf-8", "replace") if path.exists() else ""
-        return StageOutcome(stage.key, f"its job {job} ended without a result (Slurm says {state}); log: {path}", log)
+        error = f"the Slurm job {job} ended without a result (state {state}); see the log {path}"
+        return StageOutcome(stage.key, error, log)
 
     def _show(self, report: Report, known: bool) -> None:
         states = [self._queue.get(self.jobs[key], "") for key in self._running]
@@ -360,5 +361,5 @@ def _read_jobs(path: Path) -> dict[str, str]:
     content: Any = read_json(path)
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         hint = "cancel the jobs of the study and delete the file"
-        raise InputError(f"is no list of jobs of format {FORMAT}", path, hint=hint, code="format")
+        raise InputError(f"is not a list of jobs of format {FORMAT}", path, hint=hint, code="format")
     return dict(content["jobs"])

@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Job:
-    """The callable that submitit starts on a node. It holds only names of files.
+    """The callable that submitit starts on a node. Its attributes are paths and a number, so that it can be pickled.
 
     Attributes:
-        stage: The file of the stage, as JSON.
+        stage: The JSON file of the stage.
         store: The folder of the store.
         record: The file for the outcome.
         warning: Seconds between SIGUSR2 and the time limit.
@@ -59,7 +59,7 @@ class Job:
             raise SystemExit(1)
 
     def checkpoint(self) -> DelayedSubmission:
-        """Return the callable for the start after a requeue, which is this one. The progress is on disk."""
+        """Return the callable for the start after a requeue: this job, since its progress is on disk."""
         from submitit.helpers import DelayedSubmission
 
         return DelayedSubmission(self)
@@ -77,13 +77,13 @@ class _Ending:
         )  # the handler of submitit, which requeues the job and exits
 
     def warn(self, signum: int, frame: FrameType | None) -> None:
-        """Handle SIGUSR2: set the flag, and an alarm in case nothing watches it."""
+        """Handle SIGUSR2: set the flag, and an alarm in case no training watches the flag."""
         self.flag.set(signum, frame)
         self.is_warned = True
         signal.alarm(max(1, self.warning * 2 // 3))
 
     def leave_now(self, signum: int, frame: FrameType | None) -> None:
-        """Handle SIGALRM: requeue the job, because nothing watched the flag."""
+        """Handle SIGALRM: requeue the job, because no training watched the flag."""
         del signum
         self.requeue(signal.SIGUSR2, frame)
 
@@ -95,7 +95,8 @@ class _Ending:
         try:
             self.requeue(signal.SIGUSR2, None)
         except RuntimeError as problem:  # The job reached its time limit too often.
-            return replace(outcome, error=f"{problem} Give it more time (--slurm time=MINUTES) or more requeues")
+            advice = "Give the job more time (--slurm time=MINUTES) or more requeues (--slurm requeues=N)"
+            return replace(outcome, error=f"{problem} {advice}")
         raise AssertionError("a requeued job exits")
 
 

@@ -1,4 +1,4 @@
-"""The options ``--slurm KEY=VALUE``: resources of a job, for all kinds of stages or for one kind."""
+"""Options ``--slurm KEY=VALUE``: resources of the jobs, for all kinds of stages or for one kind."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from synthlang.errors import InputError, did_you_mean
 from synthlang.strict_yaml import parse_yaml
 
 SETUP = "setup"
-"""The option that may be given several times, once for each line."""
+"""Name of the option that may be given several times, once for each line."""
 
 
 class Resources(StrictModel):
     """Resources of one job. The names are those of sbatch, with ``_`` for ``-``."""
 
     partition: str | None = None
-    """Partition, as of sbatch."""
+    """Partition for the jobs, as in sbatch --partition."""
     account: str | None = None
-    """Account, as of sbatch."""
+    """Account that is charged, as in sbatch --account."""
     qos: str | None = None
-    """Quality of service, as of sbatch."""
+    """Quality of service, as in sbatch --qos."""
     constraint: str | None = None
-    """Required features of a node, as of sbatch."""
+    """Required features of a node, as in sbatch --constraint."""
     exclude: str | None = None
-    """Nodes to exclude, as of sbatch."""
+    """Nodes to exclude, as in sbatch --exclude."""
     gres: str | None = None
-    """Generic resources in place of gpus, as in gpu:h100:1."""
+    """Generic resources in place of gpus, such as gpu:h100:1, as in sbatch --gres."""
     time: int = Field(60, ge=1)
     """Time limit in minutes. A job saves and requeues itself before the limit."""
     mem: str | None = None
-    """Memory, as in 32G (default: that of the cluster)."""
+    """Memory of a job, such as 32G (default: set by the cluster)."""
     cpus: int = Field(1, ge=1)
-    """Processors and threads. The bits of results depend on this number."""
+    """Number of processors and threads. Other numbers may change the last digits of results."""
     gpus: int = Field(0, ge=0, le=1)
     """Number of GPUs. A stage uses at most one."""
     setup: tuple[str, ...] = ()
@@ -48,7 +48,7 @@ class Resources(StrictModel):
     def _memory(cls, text: str | None) -> str | None:
         if text is not None and not re.fullmatch(r"[1-9]\d*([KMGT]B?)?", text):
             hint = "write a number with K, M, G or T, as in 16G"
-            raise InputError(f"{text!r} is no amount of memory", hint=hint, code="format")
+            raise InputError(f"{text!r} is not an amount of memory", hint=hint, code="format")
         return text
 
 
@@ -58,19 +58,19 @@ class SlurmOptions(Resources):
     jobs: int = Field(1000, ge=1)
     """Maximum number of jobs of the study in the queue. It does not apply with --no-wait."""
     array_parallelism: int = Field(256, ge=1)
-    """Maximum number of jobs of an array that run at a time."""
+    """Maximum number of jobs of an array that run at the same time."""
     array_size: int = Field(1000, ge=1)
     """Maximum number of jobs in an array. The limit MaxArraySize of Slurm is 1001 by default."""
     warning: int = Field(90, ge=3, le=65535)
-    """Seconds between the warning and the time limit. One training step must fit."""
+    """Seconds between the warning signal and the time limit. One training step must fit into this time."""
     requeues: int = Field(20, ge=0)
-    """Number of times that a job may reach its time limit, or be lost, and continue."""
+    """Maximum number of requeues of a job that reached its time limit or was lost by the cluster."""
     python: str | None = None
     """Command that starts Python on a node (default: the running Python)."""
     poll: float = Field(5.0, gt=0)
     """Seconds between two checks of the queue."""
     kinds: dict[str, dict[str, Any]] = Field({})
-    """Resources by kind of stage, written as KIND.KEY=VALUE."""
+    """Kind of stage → resources of its jobs, written as KIND.KEY=VALUE."""
 
     def of(self, kind: str) -> Resources:
         """Return the resources of a job of a kind."""
@@ -85,7 +85,7 @@ def read_options(assignments: Sequence[str]) -> SlurmOptions:
     for each line.
 
     Raises:
-        InputError: If an assignment is malformed, or its key, kind or value is wrong.
+        InputError: An assignment is malformed, or its key, kind or value is wrong.
     """
     found: dict[str, Any] = {}
     kinds: dict[str, dict[str, Any]] = {}
@@ -94,7 +94,7 @@ def read_options(assignments: Sequence[str]) -> SlurmOptions:
         kind, dot, key = name.rpartition(".")
         if not key or not text or (dot and not kind):
             hint = "write KEY=VALUE or KIND.KEY=VALUE, as in time=120 or pretrain.gpus=1"
-            raise InputError(f"{assignment!r} is no assignment", "--slurm", hint=hint, code="format")
+            raise InputError(f"{assignment!r} is not an assignment", "--slurm", hint=hint, code="format")
         if kind and kind not in STAGE_KINDS:
             hint = f"choose one of {', '.join(STAGE_KINDS)}"
             raise InputError(f"unknown kind of stage {kind!r}", "--slurm", keys=name, hint=hint, code="unknown")
