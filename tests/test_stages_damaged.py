@@ -287,7 +287,7 @@ def test_damage_that_keeps_size_and_time_is_found_by_reading_all(out, monkeypatc
     for words in (["study", config, "--out", out, "--verify"], ["gc", out, "--dry-run"]):
         assert command(monkeypatch, *words) == 0
         told = capsys.readouterr().out
-        assert str(path.parent.name) in told and "metrics.jsonl damaged, adjust" in told
+        assert str(path.parent.name) in told and "metrics.jsonl damaged; the next start makes adjust" in told
     assert [stage.kind for stage in opened(out, ALL).to_do()] == ["adjust"]
 
 

@@ -1,8 +1,8 @@
 """Measurements of archived studies, which have only results.parquet and measures.parquet.
 
-A row of results.parquet has a value for each score of a transfer, a row of measures.parquet one value of a probe. Their
-columns are typed, but labels and mixed scores are JSON. Units, ranges and populations are looked up by the names of the
-measures.
+A row of results.parquet has a value for each score of a transfer, and a row of measures.parquet has one value of a
+probe. Their columns are typed, but labels and mixed scores are JSON. Units, ranges and populations are looked up by the
+names of the measures.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _read(path: Path, columns: Mapping[str, pa.DataType], later: Collection[str]
             parsed_labels(text)
         except InputError as error:
             row = pc.index(table["labels"], text).as_py() + 1
-            raise InputError(f"row {row}: {error.reason}", path, code=error.code) from error
+            raise InputError(f"row {row}: {error.reason}", path, hint=error.hint, code=error.code) from error
     return table
 
 
@@ -70,7 +70,7 @@ def measurements_of(
 
 
 def parsed_labels(text: str | None) -> Labels:
-    """Return the labels in a JSON object of axis → label. An empty or missing text gives no labels."""
+    """Return the labels in a JSON object: axis → label. An empty or missing text gives no labels."""
     return Labels({str(axis): "" if label is None else str(label) for axis, label in json_object(text).items()})
 
 
@@ -85,7 +85,8 @@ def json_object(text: str | None) -> dict[str, Any]:
     except json.JSONDecodeError:
         parsed = None
     if not isinstance(parsed, dict):
-        raise InputError(f"the columns labels and mixed must hold JSON objects, not {text!r}", code="format")
+        reason = f"the columns labels and mixed must hold JSON objects, not {text!r}"
+        raise InputError(reason, hint="restore the file, or write it again with its command", code="format")
     return parsed
 
 
@@ -117,7 +118,7 @@ def _of_results(table: pa.Table) -> pa.Table:
 
 
 def _mixed(column: pa.ChunkedArray, common: pa.Table) -> pa.Table:
-    """Return each mixed score twice, under the name of its field and under ``mixed``."""
+    """Return two rows for each mixed score: one with the name of its field, and one with the name ``mixed``."""
     found = [
         (row, name, value)
         for row, text in enumerate(column.to_pylist())

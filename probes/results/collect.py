@@ -28,7 +28,7 @@ from synthlang.files import read_json
 from synthlang.store import Store
 
 PROBE = "probe"
-"""The kind of the stage of a probe, and the first part of its name."""
+"""Kind of the stages of probes, with which the names of these stages begin."""
 Drops = Mapping[str, Mapping[str, int]]
 """Data → reason → number of items that were left out or changed."""
 
@@ -36,8 +36,14 @@ Drops = Mapping[str, Mapping[str, int]]
 class Tables:
     """The measurements of the finished stages of a study.
 
-    The results of pretrainings, transfers and alignments are read once. The result of a probe is read each time, since
-    it may be large. ``of_cell`` maps the name of a cell to the keys of its stages by their names.
+    The results of pretrainings, transfers and alignments are read once. The result of a probe is read each time,
+    because it may be large.
+
+    Args:
+        cells: The cells of the study.
+        of_cell: Name of a cell → name of a stage → key.
+        seeds: The seeds of fine-tuning.
+        store: The store of the stages.
     """
 
     def __init__(
@@ -48,13 +54,13 @@ class Tables:
         self._drops: dict[str, Drops] = {}
 
     def measurements(self, done: Collection[str]) -> Iterator[Measurement]:
-        """Yield all measurements of the stages whose keys are ``done``, the scores of tasks first."""
+        """Yield the measurements of the stages whose keys are in ``done``, the scores of tasks first."""
         return chain(self.scores(done), self.measures(done))
 
     def scores(self, done: Collection[str], cells: Iterable[Cell] | None = None) -> Iterator[Measurement]:
-        """Yield the scores of the transfers of some cells (default: all cells), transfer by transfer.
+        """Yield the scores of the finished transfers of some cells (default: all cells), transfer by transfer.
 
-        Alignment and perplexity of the model are repeated for each transfer.
+        The alignment and the perplexity of a model are repeated for each of its transfers.
         """
         row = 0
         for cell in self._cells if cells is None else cells:
@@ -87,11 +93,11 @@ class Tables:
                     yield from _of_probe(cell, stages, name, probe_values(self._json("probe", key, PROBES)))
 
     def dropped(self, done: Collection[str]) -> dict[str, dict[str, dict[str, dict[str, int]]]]:
-        """Return the numbers of sentences, pairs or words that were left out or changed, by stage, data and reason.
+        """Return counts of sentences, pairs or words that were left out or changed: stage → data → reason → counts.
 
-        Each entry is a range over the stages that read such data: the ``least`` and the ``most`` of one stage, the
-        number of ``stages`` with any such item, and the number of all these stages (``of``). A stage that several cells
-        share counts once.
+        The counts are over all stages that read such data: the smallest number of one stage (``least``), the largest
+        number (``most``), the number of stages with at least one such item (``stages``), and the number of all these
+        stages (``of``). A stage that several cells share counts once.
         """
         found: dict[str, dict[str, Drops]] = {}
         for cell in self._cells:
@@ -108,9 +114,9 @@ class Tables:
         return read_json(self._store.path(kind, key) / file)
 
     def _aligned(self, cell: Cell, key: str) -> dict[str, Any]:
-        """Return the alignment of the target language of a cell's tasks.
+        """Return the alignment of the target language of the tasks of a cell.
 
-        Without a single target language in the run, the first other language counts.
+        If the tasks do not have one common target language in the run, the first other language of the run counts.
         """
         if key not in self._read:
             self._read[key] = self._json("alignment", key, RESULT)
@@ -118,7 +124,7 @@ class Tables:
         return {**result, **result.get("languages", {}).get(named.pop(), {})} if len(named) == 1 else result
 
     def _perplexities(self, cell: Cell, done: Collection[str]) -> dict[str, float]:
-        """Return the perplexities of the pretraining of a cell, or {} if it is not done."""
+        """Return the perplexities of the pretraining of a cell, or {} if it is not finished."""
         key = self._of_cell[cell.name].get("pretrain")
         if cell.pretrain is None or key is None or key not in done:
             return {}
@@ -129,7 +135,7 @@ class Tables:
         return known
 
     def _readings(self, cell: Cell, done: Collection[str]) -> list[Value]:
-        """Return the tokenizer statistics of the pretraining of a cell, or [] if it is not done."""
+        """Return the tokenizer statistics of the pretraining of a cell, or [] if it is not finished."""
         key = self._of_cell[cell.name].get("pretrain")
         if cell.pretrain is None or key is None or key not in done:
             return []
@@ -156,7 +162,7 @@ class Tables:
 def _of_task(
     cell: Cell, stages: Mapping[str, str], task: str, result: Mapping[str, Any], transfer: str, alignment: str, row: int
 ) -> Measurement:
-    """Return the columns that all scores of a transfer share, without a measure and a value."""
+    """Return a measurement with the columns that all scores of a transfer share, without measure and value."""
     run = cell.pretrain
     return Measurement(
         cell.name,
@@ -221,13 +227,13 @@ def _measured(common: Measurement, run: str, name: str, value: float | None) -> 
 
 
 def _declaration(name: str, measure: Measure) -> dict[str, Any]:
-    """Return the columns of a row that follow from its measure."""
+    """Return the columns of a row that are declared for its measure: name, unit, range and population."""
     least, most = measure.within or (None, None)
     return {"measure": name, "unit": measure.unit, "least": least, "most": most, "over": measure.over}
 
 
 def _extents(of_stages: Sequence[Drops]) -> dict[str, dict[str, dict[str, int]]]:
-    """Return the range of each count over the stages, by data and reason. Counts of 0 are skipped."""
+    """Return the counts over all stages: data → reason → counts. A count of 0 is not recorded."""
     reading = Counter(data for drops in of_stages for data in drops)
     counts: dict[str, dict[str, list[int]]] = {}
     for drops in of_stages:
@@ -246,10 +252,10 @@ def _extents(of_stages: Sequence[Drops]) -> dict[str, dict[str, dict[str, int]]]
 
 
 def _alignment(cell: Cell, stages: Mapping[str, str]) -> str | None:
-    """Return the key of the alignment of a cell, or None for a cell without one.
+    """Return the key of the alignment of a cell, or None for a cell without an alignment.
 
-    An adjusted cell has none, because the adjustment moves the embeddings. A cell whose tasks all target the source
-    language has none either, since an alignment needs two languages.
+    An adjusted cell has no alignment, because the adjustment moves the embeddings. A cell whose tasks all target the
+    source language has none either, because an alignment needs two languages.
     """
     if cell.pretrain is not None and _named_by_tasks(cell) == {cell.pretrain.all_languages[0].name}:
         return None

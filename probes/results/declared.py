@@ -29,7 +29,7 @@ AT_LEAST_ONE: Range = (1.0, math.inf)
 ANY = "*"
 """The key of a tree that stands for every key that the tree does not name, such as the name of a language."""
 MODEL = "model"
-"""Part of a name that stands for the name of the probed model, which differs from cell to cell."""
+"""Replacement in names for the name of the probed model, which differs from cell to cell."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Measure:
         unit: The unit of the values, such as "percent".
         over: The population of a mean, a share or a count, such as "linked words".
         within: The least and the greatest possible value, or None if they are not known.
-        title: The title of a figure of the measure. The name of the measure stands in for an empty one.
+        title: The title of figures of the measure (default: the name of the measure).
         main: True if a report draws the measure before other measures of its probe.
     """
 
@@ -57,7 +57,7 @@ class Entries:
 
     Attributes:
         tree: The tree of each entry.
-        part: Maps an entry to a part of the names of its measures, such as its distance. None adds no part.
+        part: Function from an entry to a part of the names of its measures, such as its distance. None adds no part.
     """
 
     tree: Tree
@@ -66,10 +66,10 @@ class Entries:
 
 @dataclass(frozen=True)
 class PerLayer:
-    """A list of values in a result, one for each number of a list of layers in a mapping around it.
+    """A list of values in a result, one for each number in a list of layers.
 
     Attributes:
-        layers: The key of the list of layers.
+        layers: The key of the list of layers, in a mapping around the values.
         measure: The measure of the values.
     """
 
@@ -104,7 +104,7 @@ def values_in(result: Mapping[str, Any], tree: Tree, model: str | None = None) -
 
 @dataclass(frozen=True)
 class _Walk:
-    """The place of a walk: its layer, its step, and the lists in the mappings around it, by key."""
+    """The state of a walk through a result: the layer, the step, and the lists in the mappings around by key."""
 
     model: str | None
     lists: Mapping[str, Any]
@@ -141,7 +141,7 @@ def _is_finite(value: Any) -> bool:
 def find(name: str, tree: Tree) -> Measure | None:
     """Return the measure that a tree declares under a dotted name, or None.
 
-    A key that stands for any other, and the part that an entry adds, may hold dots themselves.
+    The parts of a name that `ANY` and ``Entries.part`` stand for may contain dots.
 
     >>> hits = Measure("percent", "words", PERCENT)
     >>> find("languages.de.1st.mean", {"languages": {ANY: {"mean": hits}}}) is hits

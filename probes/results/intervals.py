@@ -10,5 +10,5 @@ from probes.statistics import Interval, mean_interval
 
 
 def interval_within(values: Sequence[float], name: str) -> Interval:
-    """Return the 95 % t interval of values of a score or a measure, with the range of possible values."""
+    """Return the 95 % t interval of some values, with the range of the score or measure ``name``."""
     return replace(mean_interval(values), within=range_of(name))

@@ -1,4 +1,4 @@
-"""The axes of a study as readers see them: names, numbers, seeds, and the axes that vary."""
+"""Axes of a study in results: short names, numbers, seeds, and the axes that vary."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 MAIN = ("objective", "method", "sharing", "anchors")
-"""Axes whose labels are compared with one another, as bars side by side with a colour each."""
+"""Short names of the preferred main axes. The labels of the main axis are drawn side by side, each in its colour."""
 LANGUAGES = frozenset(
     {"language", "languages", "pair", "pairs", "script", "source", "target", "transform", "transforms"}
 )
 """Names of axes that set the languages of a model. Other axes are compared under each label of such an axis."""
 TUNING = frozenset({"base", "best", "continual", "features", "fine_tune", "head", "rotation", "search", "train_items"})
-"""Settings of a transfer that decide how a model is fine-tuned. The others set its data and its scores."""
+"""Settings of a transfer that decide how a model is fine-tuned. Its other settings decide about data and scores."""
 COLOURED = 7
-"""Largest number of numeric labels of an axis that get a colour each."""
+"""Maximum number of labels of a numeric main axis, each of which has its colour."""
 
 
 @dataclass(frozen=True)
@@ -27,11 +27,13 @@ class Layout:
     axes: Mapping[str, Sequence[str]]
     """Axes that vary → their labels."""
     main: str | None
+    """The main axis, or None if no axis varies."""
     titles: Mapping[str, str]
+    """Axis → short name."""
     alone: str
-    """Name of the condition of a study without a varying axis: the ``fixed`` labels, if there are any."""
+    """Name of the only condition if no axis varies: the ``fixed`` labels, or else a given name."""
     compared: tuple[str, ...] = ()
-    """Axes whose labels are compared in words, the main one first.
+    """Axes whose labels are compared in the text of reports, the main axis first.
 
     Axes of languages are included only if no other axis varies.
     """
@@ -39,7 +41,7 @@ class Layout:
     """Axis → label, for axes that have only this label here and several labels in the whole grid."""
 
     def text(self, axis: str, labels: Mapping[str, str]) -> str:
-        """Return the label of an axis, with the name of the axis for a number or a switch."""
+        """Return the label of an axis. Before a number or a truth value stands the name of the axis."""
         label = labels.get(axis, "–")
         bare = label in ("–", "true", "false", "True", "False", "None") or numbers_of([label]) is not None
         return f"{self.titles[axis]} {label}" if bare else label
@@ -49,7 +51,7 @@ class Layout:
         return self.alone if self.main is None else self.text(self.main, labels)
 
     def group(self, labels: Mapping[str, str]) -> str:
-        """Return the labels of the other axes, or "" if there are none."""
+        """Return the labels of all axes that vary except the main axis, or "" if there are none."""
         return self.without(labels, *filter(None, [self.main]))
 
     def full_name(self, labels: Mapping[str, str]) -> str:
@@ -62,11 +64,11 @@ class Layout:
         return ", ".join(self.text(axis, self.fixed) for axis in self.fixed)
 
     def only(self, labels: Mapping[str, str], axes: Collection[str]) -> str:
-        """Return the labels of these axes."""
+        """Return the labels of some axes, joined in the order of the study."""
         return ", ".join(self.text(axis, labels) for axis in self.axes if axis in axes)
 
     def without(self, labels: Mapping[str, str], *left_out: str) -> str:
-        """Return the labels of all axes that vary except these."""
+        """Return the labels of all axes that vary except some, joined in the order of the study."""
         return self.only(labels, [axis for axis in self.axes if axis not in left_out])
 
 
@@ -79,7 +81,7 @@ def layout_of(
 ) -> Layout:
     """Return the layout of a study.
 
-    The main axis is the first of these that exists among the axes that vary:
+    The main axis is the first one of this list that exists among the axes that vary:
 
     1. the first axis of MAIN
     2. the last axis that neither has numbers as labels nor sets languages
@@ -90,8 +92,8 @@ def layout_of(
     Args:
         axes: The axes of the study.
         labels: The labels of the conditions of the study.
-        alone: The name of the condition if nothing varies.
-        languages: Further axes that set languages, which their names do not show.
+        alone: The name of the condition if no axis varies.
+        languages: Axes that set languages although their names are not in LANGUAGES.
         grid: The labels of all conditions that the study will have.
     """
     conditions = list(labels)
@@ -154,7 +156,7 @@ def is_seed(key: str) -> bool:
 
 
 def is_label(known: str | None, label: str) -> bool:
-    """Return whether a text stands for a label, a number however it is written.
+    """Return whether a text denotes a label. Numbers without a percent sign are compared by value.
 
     >>> is_label("10.0", "10"), is_label("50%", "50"), is_label(None, "10")
     (True, False, False)
@@ -166,7 +168,7 @@ def is_label(known: str | None, label: str) -> bool:
 
 
 def unseeded(labels: Mapping[str, str]) -> str:
-    """Return the labels without seeds as a text, which is the same for replicates.
+    """Return the labels without seeds as a text, which is equal for replicates.
 
     >>> unseeded({"size": "big", "pretrain.seed": "3"})
     '{"size": "big"}'
@@ -185,7 +187,7 @@ def short_key(key: str) -> str:
 
 
 def settings_of(labels: Mapping[str, str], cell: str) -> dict[str, str]:
-    """Return the labels without seeds. A cell without labels has its name as a label."""
+    """Return the labels without seeds. A cell without labels gets its name as the label of ``cell``."""
     return {axis: label for axis, label in labels.items() if not is_seed(axis)} if labels else {"cell": cell}
 
 
@@ -222,7 +224,7 @@ def axis_titles(axes: Iterable[str]) -> dict[str, str]:
 
 
 def numbers_of(labels: Iterable[str]) -> dict[str, float] | None:
-    """Return the labels as numbers (a percentage as it is written), or None unless all are numbers.
+    """Return the labels as numbers (a percentage without its sign), or None unless all are numbers.
 
     >>> numbers_of(["0", "0.25", "1"]), numbers_of(["50%", "100%"]), numbers_of(["MLM", "1"])
     ({'0': 0.0, '0.25': 0.25, '1': 1.0}, {'50%': 50.0, '100%': 100.0}, None)

@@ -1,4 +1,4 @@
-"""Measurements of pretrainings, alignments and probes: their places in results, and their declarations by name."""
+"""Measures of pretrainings, alignments and probes: their places in results, and their declarations by name."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from probes.results.scores import ALIGNMENTS, PERPLEXITY_MEASURE, score_measure
 from probes.study.config import OF_RUNS
 
 ALIGNMENT, PRETRAIN = OF_RUNS
-"""Names in the place of a probe, for the alignment and the log of a run. Their measures begin with these names."""
+"""Names used like those of probes, for measures of the alignment and of the pretraining of a run."""
 PERPLEXITIES = f"{PRETRAIN}.perplexity."
-"""Start of the names of perplexities. The name of a language follows."""
+"""Prefix of the names of perplexities, before the name of a language."""
 ALIGNMENT_MEASURES = {name: f"{ALIGNMENT}.scores.{words}.cosine.{way}" for name, (words, way) in ALIGNMENTS.items()}
-"""Name of an alignment among the scores of a task → the measure with the same value, which every cell has."""
+"""Name of an alignment among the scores of a task → measure with the same value, which does not need a task."""
 OF_PARENT = ("perplexity", f"{PERPLEXITIES}parent")
-"""The perplexity of the source language, among the scores of a task and as a measure, which every cell has."""
+"""The perplexity of the source language: its name among the scores of a task, and its name as a measure."""
 TOGETHER = "cka_against_retrieval"
-"""The correlation of two probes over layers, which stands beside the probes."""
+"""Key in probes.json of the correlation of two probes over layers."""
 
 PER_WORD = Measure("tokens per word", "words of the training text", AT_LEAST_ZERO)
 UNKNOWN = Measure("share", "tokens of the training text", SHARE)
 TOKENS_PER_WORD = f"{PRETRAIN}.tokens_per_word.other"
-"""The tokens per word of the first other language of a run."""
+"""Measure of the tokens per word in the second language of a run."""
 
 TREE: Tree = {
     **{name: settings.measures for name, settings in PROBES.items()},
@@ -57,8 +57,9 @@ def probe_values(record: Mapping[str, Any]) -> Iterator[Value]:
     """Yield the measures in the content of a probes.json.
 
     The name of a measure is its path below ``probes``, such as ``words.scores.all.cosine.mean``. A list over layers or
-    steps gives a value for each. A band of frequency adds its ranks to the path (``words.bands.101-1000.scores…``), and
-    the name of the probed model, which differs from cell to cell, is ``model`` in a path.
+    steps gives one value for each entry. A band of frequency adds its ranks to the path
+    (``words.bands.101-1000.scores…``). The name of the probed model, which differs from cell to cell, is replaced by
+    ``model``.
     """
     results = {**record.get("probes", {}), TOGETHER: record.get(TOGETHER) or {}}
     return values_in(results, TREE, record.get("model"))
@@ -77,9 +78,9 @@ def perplexity_values(found: Mapping[str, float]) -> Iterator[Value]:
 def perplexities(run: Path, config: PretrainConfig) -> dict[str, float]:
     """Return the masked perplexity of each language on the dev set, from the log of the run at its selected checkpoint.
 
-    Languages have the same names in all cells: ``parent``, ``other`` (the second language), and ``languages.NAME`` for
-    each further one if there are several. The result is empty if the run did not measure perplexity, or if its log ends
-    before the last step.
+    The languages have the same names in all cells: ``parent`` and ``other`` for the first and the second one. If a run
+    has more than two languages, each except the first also has the name ``languages.NAME``. The result is empty if the
+    run did not measure perplexity, or if its log ends before the last step.
     """
     selected = selected_row(run, config)
     keys = [(called, f"validation/{name}") for called, name in _called(config)]
@@ -96,7 +97,7 @@ def reading_values(done: Mapping[str, Any], config: PretrainConfig) -> Iterator[
 
 
 def _called(config: PretrainConfig) -> list[tuple[str, str]]:
-    """Return each language's name in measures, the same in all cells, with its name in the run."""
+    """Return pairs of names of the languages of a run: the name in measures, and the name in the run."""
     names = [language.name for language in config.all_languages]
     others = names[1:] if len(names) > 2 else []
     return [*zip(("parent", "other"), names, strict=False), *((f"languages.{name}", name) for name in others)]

@@ -1,7 +1,7 @@
-"""Results of several studies as one table, and the rule by which a run counts once.
+"""Results of several studies in one table, and the rule by which a run counts once.
 
-A run is named by the fingerprints of its stages in the column ``run``, which is empty if they are not known. The rule
-has two parts:
+The column ``run`` identifies a run by the fingerprints of its stages, and is empty if they are not known. The rule has
+two parts:
 
 1. If several studies have a run under the same labels up to seeds, the rows of the first study stay (``pooled``).
 2. A run can have other labels in another study, for example if that study has one more axis. Both rows stay, so that
@@ -28,7 +28,7 @@ Condition = tuple[tuple[str, str], ...]
 """Sorted pairs (axis, label)."""
 Runs = frozenset[str]
 Part = TypeVar("Part", bound=Mapping[Any, float])
-"""Values of replicates. The attribute ``runs`` names their runs, and is empty if one of them is not known."""
+"""Values of replicates. The attribute ``runs`` holds the names of their runs. It is empty if a run is not known."""
 
 
 def pooled(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:

@@ -1,7 +1,7 @@
-"""The reader of the table of measurements, which results, reports and claims all read. A row is a measurement.
+"""Reader of the table of measurements, from which reports and claims are computed.
 
-The table is a pandas frame with the columns of `COLUMNS`. A missing value has no row. NaN is a value, since a model
-that broke down must be reported.
+The table is a pandas frame with the columns of `COLUMNS` and one measurement in each row. A missing value has no row.
+NaN is a value, because a model that broke down must be reported.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ OF_VIEWS = ("task_kind", "language", "objective", "transfer", "alignment")
 COLUMNS = tuple(name for name in WRITTEN if name not in OF_VIEWS)
 """Columns of the table, which schema.Measurement describes."""
 JUDGED = {"parent": "Source", "sup": "SUP"}
-"""Scores that show whether a model has learned, and their names in reports."""
+"""Scores of the convergence criterion → their names in reports."""
 LEARNED_SHARE = 0.1
-"""A model has not learned a task if it covers less than this share of the way from the majority baseline to 100."""
+"""Default of the convergence criterion: the share of the way from the majority baseline to 100 that a score covers."""
 
 
 def read_table(folder: Path, stages: Stages) -> pd.DataFrame:
     """Return the measurements of a study folder.
 
     Args:
-        folder: The folder, with measurements.parquet or, of an archived study, its views.
-        stages: Fingerprint of each stage of each cell. The views of an archived study lack these fingerprints.
+        folder: The folder. It has measurements.parquet, or results.parquet and measures.parquet of an archived study.
+        stages: Cell → stage → fingerprint, for an archived study, whose tables lack these fingerprints.
 
     Raises:
         InputError: A column is missing or cannot hold its values, or the labels of an archived study are not JSON.
@@ -114,7 +114,7 @@ def _labels(table: pa.Table) -> pd.Categorical:
 
 
 def concat(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Return the tables one after another, with new numbers for the rows of results."""
+    """Concatenate tables, with new numbers for the rows of results."""
     parts, first = [], 0
     for table in tables:
         parts.append(table.assign(row=table["row"].where(table["row"] < 0, table["row"] + first)))

@@ -75,7 +75,7 @@ class Measurement(NamedTuple):
     alignment: str = ""
     """Fingerprint of the alignment of the run, for a score of a task."""
     run: str = ""
-    """Name of the measured run, the same in all studies that share it."""
+    """Name of the measured run, which is the same in all studies that share the run."""
     probe: str = ""
     """Name of the probe in the study, or "alignment" or "pretrain" for the measures that every run has."""
     measure: str = ""

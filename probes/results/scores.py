@@ -8,6 +8,7 @@ from typing import Any
 from probes.results.declared import AT_LEAST_ONE, AT_LEAST_ZERO, DIFFERENCE, PERCENT, Measure
 
 SCORES = ("parent", "sup", "zs", "delta")
+"""Main scores of a transfer: score in the source language, SUP, ZS, and Δ = SUP − ZS."""
 MAJORITY = "majority"
 """The score of the majority baseline on the test set of SUP, or on that of ZS if the target has no training data."""
 MIXED = "mixed"
@@ -15,7 +16,7 @@ MIXED = "mixed"
 PERPLEXITY = "perplexity"
 """The perplexity of the source language."""
 ALIGNMENT, FORWARD = "alignment_all", "alignment_forward"
-"""The mean of both directions, and the direction from the source to the derived language, as ALIGN-MLM prints it."""
+"""Alignments of all words: the mean of both directions, and from source to derived language as in ALIGN-MLM."""
 ALIGNMENTS = {
     ALIGNMENT: ("all", "mean"),
     "alignment_dictionary": ("in_dictionary", "mean"),
@@ -70,9 +71,9 @@ def transfer_scores(result: Mapping[str, Any]) -> Iterator[tuple[str, float | No
 
 
 def movements(fits: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
-    """Return how far the fits on the source language moved the model, as means over the fits.
+    """Return the movements of the model in fine-tuning on the source language, as means over the fits.
 
-    A search keeps several settings, with a fit each. A value is None if a fit does not record the movement.
+    A search keeps several settings, each with one fit. A value is None if a fit does not record the movement.
     """
     found: dict[str, float | None] = {}
     for column, name in MOVED.items():
@@ -82,7 +83,7 @@ def movements(fits: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
 
 
 def alignment_scores(result: Mapping[str, Any]) -> dict[str, float | None]:
-    """Return the alignments of a run by the names of scores, None for a score without words."""
+    """Return the alignments of a run by the names of scores, with None for an alignment without words."""
     scores = result["scores"] or {}
     found = {
         column: (scores.get(words) or {}).get("cosine", {}).get(way) for column, (words, way) in ALIGNMENTS.items()

@@ -1,7 +1,7 @@
 """Views of the table of measurements.
 
-results.csv has a row for each transfer, and measures.csv one for each number of a probe. Both have a column for each
-axis.
+results.csv has a row for each transfer, and measures.csv has a row for each number of a probe. Both have a column for
+each axis.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ RESULTS = {
 }
 """Columns of results.csv.
 
-Scores are in percent points. ``labels`` is JSON. ``mixed`` is also JSON, with the score for each field in the other
-language, or null. ``pretrain``, ``transfer``, ``probe`` (the alignment) and ``adjust`` are fingerprints. ``perplexity``
-is the perplexity of the source language. ``alignment_forward`` is over all words from the source to the other language,
-as ALIGN-MLM measures it. The other alignments are means of both directions. ``moved_…`` are the relative movements of
-the model in fine-tuning on the source language (probes/transfer/movement.py), or null in results of versions that did
-not record them. ``majority`` is the score of the majority baseline on the test set of SUP, or on that of ZS if nothing
-was trained on the target language.
+Scores are in percent, and ``delta`` is in points. ``labels`` is JSON. ``mixed`` is JSON with a score for each field in
+the other language, or null. ``pretrain``, ``transfer``, ``probe`` (the alignment) and ``adjust`` are fingerprints.
+``perplexity`` is the perplexity of the source language. ``alignment_forward`` is over all words from the source to the
+other language, as in ALIGN-MLM. The other alignments are means of both directions. ``moved_…`` are the relative
+movements of the model in fine-tuning on the source language (probes/transfer/movement.py), or null in results of
+versions that did not record them. ``majority`` is the score of the majority baseline on the test set of SUP, or on that
+of ZS if nothing was trained on the target language.
 """
 MEASURES = {
     "cell": pa.string(),
@@ -71,18 +71,18 @@ MEASURES = {
 }
 """Columns of measures.csv."""
 FIXED = frozenset({*RESULTS, *MEASURES})
-"""Columns whose names no column of an axis may have."""
+"""Names of fixed columns, which a column of an axis cannot have."""
 THERE = "pretrain.seed"
-"""The axis whose column is ``pretrain_seed``, so that it needs no further column."""
+"""The axis that gets no column, because the fixed column ``pretrain_seed`` has its labels."""
 
 
 def result_rows(measurements: Iterable[Measurement]) -> Iterator[dict[str, Any]]:
-    """Yield a row of results.csv for each transfer, whose scores must be one after another."""
+    """Yield a row of results.csv for each transfer. The scores of one transfer must be adjacent."""
     return (result_row(list(of)) for _, of in groupby(measurements, attrgetter("row")))
 
 
 def result_row(of_transfer: Sequence[Measurement]) -> dict[str, Any]:
-    """Return the row of results.csv with the scores of one transfer."""
+    """Return the row of results.csv for the scores of one transfer."""
     first = of_transfer[0]
     values = {one.measure: one.value for one in of_transfer}
     fields = {name.removeprefix(f"{MIXED} "): value for name, value in values.items() if name.startswith(f"{MIXED} ")}
@@ -104,7 +104,7 @@ def result_row(of_transfer: Sequence[Measurement]) -> dict[str, Any]:
 
 
 def measure_row(one: Measurement) -> dict[str, Any]:
-    """Return the row of measures.csv of a measurement of a pretraining, an alignment or a probe."""
+    """Return the row of measures.csv for one measurement of a pretraining, an alignment or a probe."""
     return {**{name: getattr(one, name) for name in MEASURES}, "labels": _labels_text(one)}
 
 
@@ -115,11 +115,11 @@ def _labels_text(one: Measurement) -> str:
 class AxisColumns:
     """The columns of the axes of cells.
 
-    A column is named after the last part of the key of its axis. If another axis or column has that name, it is named
-    after the whole key. If a fixed column has this name, too, it is ``axis_NAME``, with a number if this is also taken.
+    A column is named after the last part of the key of its axis. If another axis or column has that name, the column is
+    named after the whole key. If that name is also taken, the column is ``axis_KEY``, with a number if necessary.
 
     Attributes:
-        types: Column → its type: whole numbers, numbers or texts. A percentage is a number as it is written.
+        types: Column → its type: whole numbers, numbers or texts. A percentage is a number without its sign.
     """
 
     def __init__(self, cells: Sequence[Cell]) -> None:
@@ -136,7 +136,7 @@ class AxisColumns:
                 self._of_cell[cell.name][column] = values.get(cell.labels.get(axis, ""))
 
     def of(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a row of a view with the values of its cell, or None for an axis that the cell lacks."""
+        """Return a row of a view with the axis values of its cell added. An axis that the cell lacks has None."""
         return {**row, **self._of_cell[row["cell"]]}
 
 

@@ -1,4 +1,4 @@
-"""The files of the table of measurements: measurements.parquet, and its views results.* and measures.*."""
+"""Writer of the table of measurements: measurements.parquet, and its views results.* and measures.*."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from synthlang.files import atomic_file
 
 Row = TypeVar("Row")
 GROUP = 1 << 16
-"""Rows in memory at once, and rows of a row group of a Parquet file."""
+"""Number of rows of a row group of a Parquet file, which are in memory together."""
 
 
 def write_measurements(folder: Path, measurements: Iterable[Measurement], axes: AxisColumns) -> None:
     """Write measurements.parquet and its views, each atomically, in bounded memory.
 
-    The same measurements give the same bytes. The scores of one transfer stand one after another.
+    The same measurements give the same bytes. In ``measurements`` the scores of one transfer must be adjacent.
     """
     with ExitStack() as stack:
         table = stack.enter_context(_table_file(folder / MEASUREMENTS))

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 class AdjustStage(ModelStage):
-    """Adjust a model.
+    """Adjustment of a model on aligned text.
 
-    An aligner finds other word alignments at each run. The key therefore covers the text that the aligner reads instead
-    of its alignments.
+    The output of an aligner differs from run to run. The key therefore covers the text that the aligner reads instead
+    of the word alignments.
     """
 
     format = FORMAT
@@ -48,7 +48,7 @@ class AdjustStage(ModelStage):
         return {**found, "model": keys.model_hash(self.model), "names": chosen}
 
     def check(self, inputs: Inputs) -> None:
-        """Raise InputError for settings that do not fit the model, and for aligned text that is missing."""
+        """Raise InputError if settings do not fit the model, or aligned text is missing."""
         config, known = self.config, KnownModels(self, inputs)
         inputs.check_references(config)
         inputs.check_pairs(config.texts, config.data)
@@ -61,7 +61,7 @@ class AdjustStage(ModelStage):
 
     def _check_languages(self, run: PretrainConfig) -> None:
         if has_own_parts(run):
-            reason = "the languages of the run have weights of their own, so there is no one model to adjust"
+            reason = "the languages of the run have separate weights, so they do not share one model to adjust"
             hint = "adjust a run whose languages share all weights"
             raise InputError(reason, hint=hint, code="unsupported")
         names = [language.name for language in run.all_languages]
@@ -80,7 +80,7 @@ class AdjustStage(ModelStage):
         with making.lock, on_sigterm() as stop:
             if making.is_intact:
                 return
-            if (folder / "config.yaml").is_file():  # begun by a config that spells its files otherwise
+            if (folder / "config.yaml").is_file():  # started by a config with other spellings of its files
                 with atomic_file(folder / "config.yaml", "w") as handle:
                     handle.write(dump_yaml(config))
             making.reopen_run()

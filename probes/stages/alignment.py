@@ -20,7 +20,7 @@ ANY_TRANSLATION = 1
 
 
 class AlignmentStage(Stage):
-    """Measure the alignment of the word embeddings of a run as the probe ``words`` does, by its defaults."""
+    """Measurement of the alignment of the word embeddings of a run, with the defaults of the probe ``words``."""
 
     format = 4  # of probes/measures/words/alignment.py
     content = (RESULT,)
@@ -36,7 +36,7 @@ class AlignmentStage(Stage):
         return (self.pretrained.config.dictionary,)
 
     def settings(self, keys: StageKeys) -> Any:
-        """Return the dictionary with the translations. The run itself depends on it only if its objective reads it."""
+        """Return the hash of the dictionary. The key of the run covers it only if the objective reads it."""
         dictionary = self.pretrained.config.dictionary
         found = keys.hash_of(dictionary)
         return found if dictionary.path is None else [found, ANY_TRANSLATION]

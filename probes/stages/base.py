@@ -5,7 +5,7 @@ the settings, with the content hash of each reference in the place of its name, 
 and the formats of the code. Equal work has one key, whichever cell needs it, and changed work has another key.
 
     pretrain, adjust       the folder of a run
-    tune                   done.json and export/, as a run has them: a fine-tuned body without its head
+    tune                   done.json and export/, as in a run: a fine-tuned body without its head
     alignment, transfer    result.json, and for a transfer also predictions.parquet
     probe                  probes.json, figures/, probes.html
 """
@@ -41,14 +41,14 @@ DATA_FORMATS = tuple(
 )
 """Formats of the code that makes the training data of models."""
 DONE, RESULT, PREDICTIONS, PROBES = "done.json", "result.json", "predictions.parquet", "probes.json"
-"""Files of stages."""
+"""Names of files in the folders of stages."""
 
 
 class Stage(StrictModel):
-    """One piece of work. It contains the stages that it reads, so it determines its content alone.
+    """One piece of work. A stage contains the stages that it reads, so its content depends on nothing else.
 
     A subclass has the settings that its key depends on (``settings``), a check that needs no earlier stage (``check``)
-    and the work itself (``run``). Only the check and the work may load torch.
+    and the work itself (``run``). Only ``check`` and ``run`` may load torch.
     """
 
     format: ClassVar[int]
@@ -60,7 +60,7 @@ class Stage(StrictModel):
 
     @property
     def parents(self) -> tuple[Stage, ...]:
-        """The stages that have to be done first."""
+        """The stages that must be finished first."""
         values = (getattr(self, name) for name in type(self).model_fields)
         return tuple(value for value in values if isinstance(value, Stage))
 
@@ -76,11 +76,11 @@ class Stage(StrictModel):
 
     @property
     def configs(self) -> tuple[pydantic.BaseModel, ...]:
-        """Configs that refer to the input of the stage, without the configs of its parents."""
+        """Configs whose references are input of the stage, without the configs of its parents."""
         raise NotImplementedError
 
     def settings(self, keys: StageKeys) -> Any:
-        """Return everything that the content depends on besides the parents."""
+        """Return everything that the content depends on except the parents, as JSON values."""
         raise NotImplementedError
 
     def check(self, inputs: Any) -> None:
@@ -92,27 +92,27 @@ class Stage(StrictModel):
         raise NotImplementedError
 
     def run(self, making: Any) -> None:
-        """Make the stage, or continue it if it is unfinished. Its parents are done. ``making`` is a ``Making``."""
+        """Make the stage, or continue it. Its parents must be finished. ``making`` is a ``Making``."""
         raise NotImplementedError
 
     def finetune_keys(self, keys: StageKeys) -> dict[Role, str]:  # noqa: ARG002
-        """Return the keys of the fine-tunings of the stage by the language that they are trained on, if it has any."""
+        """Return the fine-tunings of the stage: language of training → key. The result is empty for other stages."""
         return {}
 
     def reread(self, store: Store) -> Stage:
-        """Return the same stage after reading the files of the languages in its config again.
+        """Return the same stage, with the languages in its config read from their files again.
 
         Raises:
-            InputError: The content of a reference has changed since the stage got its key.
+            InputError: The content of a reference has changed since the key of the stage was computed.
         """
         reread = type(self).model_validate(self.to_json())
         if not _is_as_keyed(reread, StageKeys(ContentHashes(store))):
             reason = f"{self.label}: a file has changed since the study was started"
-            raise InputError(reason, hint="start again", code="changed")
+            raise InputError(reason, hint="start the study again", code="changed")
         return reread
 
     def contents(self, hashes: ContentHashes) -> Iterator[ContentHash]:
-        """Yield the content of everything that the stage and its parents refer to."""
+        """Yield the content hash of everything that the stage and its ancestors refer to."""
         for config in self.configs:
             for named in references(config):
                 yield hashes.of(named, task_of_items(config))
@@ -120,7 +120,7 @@ class Stage(StrictModel):
             yield from parent.contents(hashes)
 
     def files(self, hashes: ContentHashes) -> FileStats:
-        """Return the state of the user's files that the stage and its parents read."""
+        """Return sizes and times of change of the user's files that the stage and its ancestors read."""
         return {path: state for content in self.contents(hashes) for path, state in content.files.items()}
 
     def to_json(self) -> dict[str, Any]:
@@ -135,7 +135,7 @@ class NamedModel(StrictModel):
 
 
 class ModelStage(Stage):
-    """Work on a model, which is a stage of the study or any model by its name."""
+    """A stage that works on a model: a stage of the study, or any model by its name."""
 
     config: Any
     model: Any
@@ -162,20 +162,20 @@ def task_of_items(config: pydantic.BaseModel) -> str | None:
 
 
 class StageKeys:
-    """Computes the keys of stages. Each config is hashed once, however many stages share it.
+    """Computation of the keys of stages. Each config is hashed once, however many stages share it.
 
-    With ``hashes``, a key covers the content of references. Without them, nothing is opened and a key covers the names
-    of references, so two spellings of one file give two keys.
+    With ``hashes``, a key covers the content of references. Without ``hashes``, no file is opened and a key covers the
+    names of references, so two spellings of one file give two keys.
     """
 
     def __init__(self, hashes: ContentHashes | None = None) -> None:
         self.hashes = hashes
-        # with the object itself, so that no other one gets its place in memory
+        # The object itself is kept, so that no other object gets its id.
         self._known: dict[int, tuple[pydantic.BaseModel, str]] = {}
         self._keyed: dict[tuple[Any, ...], tuple[Stage, Stage]] = {}
 
     def settings_of(self, config: pydantic.BaseModel) -> dict[str, Any]:
-        """Return the settings as JSON values, each reference replaced by its content hash."""
+        """Return the settings of a config as JSON values, with content hashes in place of references."""
         task = task_of_items(config)
 
         def content(named: Named) -> str:
@@ -192,7 +192,7 @@ class StageKeys:
         return self._known[id(config)][1]
 
     def model_hash(self, model: Stage | str) -> str | None:
-        """Return the hash of a model given by its name, or None for a stage, whose key is covered as a parent."""
+        """Return the hash of a named model, or None for a stage, whose key is covered as that of a parent."""
         return None if isinstance(model, Stage) else self.hash_of(NamedModel(model=model))
 
     def key(self, stage: Stage) -> str:
@@ -213,5 +213,5 @@ class StageKeys:
 
 
 def _is_as_keyed(stage: Stage, keys: StageKeys) -> bool:
-    """Return whether the references of a stage and its ancestors are unchanged since it was keyed."""
+    """Return whether a stage and its ancestors would get the same keys again."""
     return keys.key(stage) == stage.key and all(_is_as_keyed(parent, keys) for parent in stage.parents)

@@ -1,8 +1,8 @@
 """Content hashes of everything a config refers to, and the files behind each.
 
 The store keeps each hash with the size and the time of change of every file behind it, so a start opens no unchanged
-file. A reference without files is its own content: a data set or a model of the hub by its name, a built-in source by
-its settings.
+file. A data set or model of the hub has no files here and is hashed by its name. A built-in source is hashed by its
+settings.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ READER_FORMATS = (
     *(pairs.HUB_READER, questions.HUB_READER, segmentation.RULES),
     *(order_model.FORMAT, clearnlp.FORMAT, engines.SPACY_FORMAT, engines.STANZA_FORMAT),
 )
-"""Versions of the code that reads files. A stored hash of another version is not used."""
+"""Versions of the code that reads files. A hash that was stored by another version is not used."""
 HUB, BUILTIN = "hf:", "builtin:"
 
 RECORDS = ("config.yaml", "run.json", "done.json")
@@ -48,7 +48,13 @@ FileStats = dict[str, list[int]]
 
 @dataclass(frozen=True)
 class ContentHash:
-    """The hash of the content of a reference, the files with this content, and the error if it cannot be opened."""
+    """The content hash of a reference.
+
+    Attributes:
+        hash: The hash.
+        files: The files with the content.
+        error: The error if the reference cannot be opened.
+    """
 
     hash: str
     files: FileStats
@@ -67,9 +73,9 @@ class ContentHashes:
     def of(self, named: Named, task: str | None = None) -> ContentHash:
         """Return the current hash of a reference. An unreadable reference never matches a finished stage.
 
-        ``task`` is the task that labelled items are read for.
+        ``task`` is the task of a reference to labelled items.
         """
-        if isinstance(named.name, Language):  # it holds the content of its files
+        if isinstance(named.name, Language):  # a language contains the content of its files
             return ContentHash(named.name.fingerprint, stats(_files_of_transforms(named.name)))
         key = named.kind, str(named.name), task if named.kind == "items" else None
         if key not in self._known:
@@ -80,7 +86,7 @@ class ContentHashes:
         readers = fingerprint("readers", readers=[*READER_FORMATS, segmentation.LATER, *installed()])
         key = " ".join((readers, str(Path.cwd()), kind, task or "-", name))
         entry = self._table.get(key)
-        match entry:  # a damaged entry counts as none
+        match entry:  # a damaged entry is not used
             case {"digest": str(known), "files": dict(behind)} if stats(map(Path, behind)) == behind:
                 return ContentHash(known, behind)
         try:
@@ -104,7 +110,7 @@ class ContentHashes:
 
 
 def stats(paths: Iterable[Path]) -> FileStats:
-    """Return size and time of change of each path."""
+    """Return the size and the time of change of each path."""
     return {str(path.absolute()): _stat(path) for path in paths}
 
 
@@ -124,7 +130,7 @@ def _spec(name: str, task: str | None, _hashes: ContentHashes) -> Content:
     """Return the files and the hash of a source or, with a ``task``, of labelled items."""
     spec, split = choose(name) if task else (name, None)
     plain = spec.removeprefix(f"{task}:") if task else spec
-    if plain.startswith(HUB):  # not opened: that takes seconds
+    if plain.startswith(HUB):  # not opened, because this takes seconds
         folder, rest = _hub_folder(plain.removeprefix(HUB))
         files = _tree(folder)
 
@@ -166,7 +172,7 @@ def _files_of_opened(opened: Any) -> list[Path]:
 
 
 def _hub_folder(name: str) -> tuple[Path, str]:
-    """Split ``FOLDER[:CONFIG][?language=xx]`` into a folder, which need not exist, and the rest."""
+    """Split ``FOLDER[:CONFIG][?language=xx]`` into the folder, which need not exist, and the rest."""
     plain, rest = name, ""
     for mark in ("?", ":"):
         if mark in plain and not user_path(plain).exists():
@@ -176,7 +182,7 @@ def _hub_folder(name: str) -> tuple[Path, str]:
 
 
 def _tree(folder: Path) -> list[Path]:
-    """Return a folder and its files, except model cards and hidden files, or [] without the folder."""
+    """Return a folder and its files, except model cards and hidden files, or [] if the folder does not exist."""
     if not folder.is_dir():
         return []
     inside = (path for path in sorted(folder.rglob("*")) if path.name != CARD)
@@ -200,7 +206,7 @@ def _file(name: str, _task: str | None, _hashes: ContentHashes) -> Content:
 def _model(name: str, _task: str | None, hashes: ContentHashes) -> Content:
     """Return the files and the hash of a local model.
 
-    The hash of a run covers its records and its training texts, which are read again with its languages.
+    The hash of a run covers its records, and its training texts, which measurements read again.
     """
     folder = user_path(name)
     if CellModel.of(name) is not None or not folder.is_dir():
@@ -216,7 +222,8 @@ def _model(name: str, _task: str | None, hashes: ContentHashes) -> Content:
         if (record := folder / "run.json").is_file():
             made = read_json(record)
             if not isinstance(made, dict) or "fingerprint" not in made:
-                raise InputError("is no record of a run", record, code="format")
+                hint = "name the folder of a run or a model"
+                raise InputError("is not the record of a run", record, hint=hint, code="format")
             settings = None if config is None else resolved(config, lambda named: hashes.of(named).hash)
             return fingerprint("run", run=made["fingerprint"], settings=settings)
         done = folder / "done.json"
@@ -226,9 +233,9 @@ def _model(name: str, _task: str | None, hashes: ContentHashes) -> Content:
 
 
 def _config_of_run(folder: Path) -> PretrainConfig | None:
-    """Return the settings of a pretraining run, or None for other folders and for a missing text.
+    """Return the settings of a pretraining run, or None for other folders and for unreadable settings.
 
-    A missing text is reported when the run is opened.
+    The error of unreadable settings is raised when the run is opened.
     """
     try:
         return load(PretrainConfig, folder / RECORDS[0]) if is_run(folder) else None
@@ -264,14 +271,14 @@ def _language(name: str, _task: str | None, _hashes: ContentHashes) -> Content:
     except InputError:  # the name of a language of the model
         return [user_path(name)] if is_file else [], lambda: name
     files = [*(files_behind(user_path(name)) if is_file else []), *_files_of_transforms(language)]
-    # the name counts too, since a model may have another language of this name
+    # the hash covers the name, because a model may have another language with this name
     return files, lambda: fingerprint("language", name=name, content=parse_language(name).fingerprint)
 
 
 def _parser(name: str, _task: str | None, _hashes: ContentHashes) -> Content:
     """Return the files and the hash of a parser.
 
-    The description of a pipeline is among the files, since another version of the library replaces it.
+    The files include the description of a pipeline, because another version of the library changes it.
     """
     kind, _, rest = name.partition(":")
     library, path = find_spec(kind), getattr(open_engine(name), "path", None)

@@ -1,6 +1,7 @@
-"""Finished stages of a store, and the note of each: its label and how long it took.
+"""State of the stages of a store: finished, complete or damaged.
 
-A stage is finished when the file that is written last exists. The note ``stage.json`` is for people and for forecasts.
+A stage is finished when the file that is written last exists. The note ``stage.json`` holds the label of the stage and
+the time that it took, for messages and forecasts.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from synthlang.store import Store
 
 NOTE = "stage.json"
 DROPPED = "dropped.json"
-"""File of a run with the policy by which ``synthlang gc`` deleted weights of it."""
+"""File of a run that records the policy by which ``synthlang gc`` deleted weights."""
 NOT_OF_STAGE = (NOTE, DROPPED, "checkpoints", "data", "probes", "transfer")
 """Files without a checksum in the record: notes, checkpoints (which have their own checksums) and later additions."""
 END = b"\n}\n"
@@ -48,7 +49,7 @@ def is_whole(content: tuple[str, ...], folder: Path) -> bool:
 def is_intact(content: tuple[str, ...], folder: Path) -> bool:
     """Return whether a stage is complete and its files are as they were written.
 
-    A run whose weights were deleted for good counts as intact without them.
+    A run from which ``synthlang gc`` deleted all weights counts as intact.
     """
     if not is_whole(content, folder) or damage(folder):
         return False
@@ -56,14 +57,14 @@ def is_intact(content: tuple[str, ...], folder: Path) -> bool:
         return True
     try:
         return is_as_exported(folder, read_json(folder / DONE)) or kept_of(folder) == "results"
-    except InputError:  # damaged, though it ends as it should
+    except InputError:  # damaged before its last bytes
         return False
 
 
 def damage(folder: Path, thorough: bool = False) -> list[str]:
-    """Return the files of a finished stage that are damaged or missing.
+    """Return the names of the files of a finished stage that are damaged or missing.
 
-    If ``synthlang gc`` deleted the weights of a run, missing files of the run do not count.
+    If ``synthlang gc`` deleted all weights of a run, missing files of the run do not count.
 
     Args:
         folder: The folder of the stage.
@@ -74,12 +75,12 @@ def damage(folder: Path, thorough: bool = False) -> list[str]:
 
 
 def kept_of(run: Path) -> str | None:
-    """Return the policy by which weights of a run were deleted, or None if no weights were deleted."""
+    """Return the policy by which ``synthlang gc`` deleted weights of a run, or None if it deleted none."""
     return str(read_json(run / DROPPED)["keep"]) if (run / DROPPED).exists() else None
 
 
 def note(store: Store, stage: Stage, seconds: float) -> None:
-    """Write the note of a stage that was made, and the checksums of its files if they have not been written."""
+    """Write the note of a stage that took ``seconds``, and the checksums of its files if they are not written yet."""
     folder = store.path(stage.kind, stage.key)
     with store.lock(stage.kind, stage.key):  # another study may open the stage now, and delete temporary files in it
         if not (folder / RECORD).exists():
@@ -99,6 +100,6 @@ def seconds_of(folder: Path) -> float:
 
 
 def mean_seconds(store: Store, kinds: Iterable[str]) -> dict[str, tuple[float, int]]:
-    """Return the mean seconds and the number of the finished stages of each kind in the store."""
+    """Return kind → (mean seconds, number) of the finished stages in the store."""
     known = {kind: [seconds_of(path.parent) for path in store.root.glob(f"{kind}-*/{NOTE}")] for kind in kinds}
     return {kind: (fmean(seconds), len(seconds)) for kind, seconds in known.items() if seconds}

@@ -38,12 +38,12 @@ class FinetuneStage(ModelStage):
 
     @property
     def before(self) -> str | None:
-        """The name of f⁰ of continual learning, or None if the settings name none."""
+        """Name of the original model f⁰ of continual learning, or None if the settings do not name it."""
         return None if self.config.aligning is None else self.config.aligning.before
 
     @property
     def has_original(self) -> bool:
-        """True if continual learning keeps words near their vectors from before the adjustment of the model."""
+        """True if continual learning keeps words near their vectors in the model before its adjustment."""
         return self._has_original(self.config)
 
     def _has_original(self, config: TransferConfig) -> bool:
@@ -62,14 +62,14 @@ class FinetuneStage(ModelStage):
         return [*found, *plugins.parts("tasks", [config.task]).values()]
 
     def finetune_key(self, trained: Role, keys: StageKeys) -> str:
-        """Return the key of the fine-tuning on a language. Stages with equal keys can share the fine-tuning."""
+        """Return the key of the fine-tuning on a language. Stages with equal keys share one fine-tuning."""
         settings = self._settings(self.config.of_fit(trained), keys)
         parents = [parent.key for parent in self.parents]
         formats = [FORMAT, *base.DATA_FORMATS]
         return fingerprint("fit", formats=formats, settings=settings, parents=parents, trained=trained)
 
     def check_finetuning(self, inputs: Inputs, known: KnownModels) -> None:
-        """Raise InputError for the files, models and aligned text of the fine-tuning, and for its layers and rows."""
+        """Raise InputError if files, models or aligned text are missing, or if layers or rows do not fit the model."""
         from probes.transfer.config import check_tried
         from probes.transfer.tasks.base import task_of
 
@@ -94,11 +94,11 @@ class FinetuneStage(ModelStage):
 
 
 class TuneStage(FinetuneStage):
-    """Fine-tune the body of a model on the source language of a task, for probes to read.
+    """Fine-tuning of the body of a model on the source language of a task. Probes read the result.
 
     Attributes:
-        config: Settings that the body depends on (``TransferConfig.of_source``). Cells of other target languages share
-            the stage.
+        config: Settings that the body depends on (``TransferConfig.of_source``). Cells that differ only in the target
+            language share the stage.
     """
 
     content = (DONE,)
@@ -120,28 +120,28 @@ class TuneStage(FinetuneStage):
         return {"source": self.finetune_key("source", keys)}
 
     def check(self, inputs: Inputs) -> None:
-        """Raise InputError for settings that do not give a single body, and for faults of any fine-tuning."""
+        """Raise InputError if the settings do not give a single body, or are wrong for any fine-tuning."""
         from probes.transfer.run import check_one_model
         from probes.transfer.splits import open_training
 
         config, known = self.config, KnownModels(self, inputs)
         check_one_model(config, known.run is not None and has_own_parts(known.run))
         if config.chosen_by != "source":
-            reason = "the model that probes read is chosen on the source's dev set alone"
-            raise InputError(reason, keys="chosen_by", hint="set source", code="conflict")
+            reason = "must be source, because the model for probes is selected on the dev set of the source language"
+            raise InputError(reason, keys="chosen_by", hint="set chosen_by: source", code="conflict")
         if config.best > 1:
-            reason = "probes read one model, which is the model of the best setting"
-            raise InputError(reason, keys="best", hint="leave it at 1", code="conflict")
+            reason = "must be 1, because probes read only the model of the best setting"
+            raise InputError(reason, keys="best", hint="remove this key", code="conflict")
         continual = config.continual
         if continual is not None and config.language is None and (not known.is_run or continual.has_text):
-            reason = "is missing, and continual learning aligns with that language"
+            reason = "is missing, but continual learning aligns with this language"
             raise InputError(reason, keys="language", hint="set it to the name of the target language", code="missing")
         open_training(config, known.text, known.length(config))
         inputs.check_parser(config.parser)
         self.check_finetuning(inputs, known)
 
     def run(self, making: Making) -> None:
-        """Fine-tune on the source language for one seed. Fits in progress lie in ``<stage>.work``."""
+        """Fine-tune on the source language for one seed. Unfinished fits are kept in the folder ``<stage>.work``."""
         from probes.models.opening import languages_of, write_model
         from probes.stages.opened import ModelRequest, open_models
         from probes.stages.shared_finetunes import shared_places

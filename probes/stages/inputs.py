@@ -1,6 +1,6 @@
-"""Everything that stages read, for the checks before any stage runs.
+"""Inputs of stages, for the checks before any stage runs.
 
-Each text is opened once and nothing is trained. Of a model that the study will make, the settings are checked.
+Each text is opened once and nothing is trained. A model that the study will make is checked by its settings.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Pairs = Mapping[str, TextPair | DerivedPair | None]
 
 
 class Inputs:
-    """The texts, models and sentence pairs that stages read, each opened once, and the errors of earlier checks."""
+    """The texts, models and sentence pairs that stages read, each opened once, and the results of earlier checks."""
 
     def __init__(self) -> None:
         self.source = cache(open_source)
@@ -37,7 +37,7 @@ class Inputs:
         self._counts: dict[str, int | None] = {}
 
     def once(self, key: Hashable, check: Callable[[], None]) -> None:
-        """Run a check once for each key. Later calls with the key raise the same error again, if there was one."""
+        """Run a check once for each key. If it raised an InputError, later calls with the key raise the error again."""
         if key not in self._checked:
             try:
                 check()
@@ -48,19 +48,19 @@ class Inputs:
             raise known
 
     def identity(self, part: Any) -> Hashable:
-        """Return a key of a stage, or of a part of it, from all settings except seeds and names.
+        """Return a key of a stage, or of a part of a stage, that covers all settings except seeds and names.
 
-        Stages with equal keys have the same result of a check.
+        A check has the same result for all stages with the same key.
         """
         if isinstance(part, Stage):
             fields = (name for name in type(part).model_fields if name not in ("key", "name", "seed"))
             return (part.kind, *(self.identity(getattr(part, name)) for name in fields))
         return self.keys.hash_of(part) if isinstance(part, pydantic.BaseModel) else part
 
-    # --- what a config refers to; keys are relative to the config ---
+    # --- checks of the references in a config; keys of errors are relative to the config ---
 
     def check_references(self, config: pydantic.BaseModel, has_target_model: bool = False) -> None:
-        """Raise InputError for a missing file or model, and for a model that the cell does not have."""
+        """Raise InputError if a file or model is missing, or the cell does not have a model."""
         for named in references(config):
             if named.kind == "file" and not user_path(str(named.name)).exists():
                 raise no_such(user_path(str(named.name)), keys=named.place)
@@ -75,7 +75,7 @@ class Inputs:
                     code="missing",
                 )
             if model is CellModel.INIT and named.place[0] != "start":
-                reason = "the model that a run is initialised from is read by that run only"
+                reason = "the initial model of the pretraining can only be read by the pretraining"
                 hint = f"name {CellModel.ORIGINAL} or {CellModel.ADJUSTED}"
                 raise InputError(reason, keys=named.place, hint=hint, code="conflict")
             if model is None:
@@ -118,7 +118,7 @@ class Inputs:
 
 
 def with_keys(call: Callable[[], Any], *keys: str) -> None:
-    """Call a function, and place an error of it at ``keys``."""
+    """Call a function, and put ``keys`` before the keys of an InputError that it raises."""
     try:
         call()
     except InputError as error:

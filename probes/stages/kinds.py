@@ -1,4 +1,4 @@
-"""The table of stage kinds, by the names in folders and keys."""
+"""Table of the kinds of stages. Folders of the store begin with these names."""
 
 from __future__ import annotations
 
@@ -25,4 +25,4 @@ def stage_from_json(data: Any) -> Stage:
 
 
 RUN_STAGES = {"start": "pretrain", "pretrain": "pretrain", "second": "pretrain", "adjust": "adjust", "tuned": "tune"}
-"""Name in a cell → kind of the stages that hold weights, parents first."""
+"""Name of a stage with weights in a cell → kind of the stage, parents first."""

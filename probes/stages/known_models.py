@@ -1,4 +1,4 @@
-"""Models of a stage before they are made, as far as their settings describe them."""
+"""Models of a stage as their settings describe them, before the models are made."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ if TYPE_CHECKING:
 
 
 class KnownModels:
-    """Models of a stage before they are made.
+    """Models of a stage, which need not be made yet.
 
     Attributes:
         root: The model before adjustment and fine-tuning: a run of the study, or the name of a model.
+        target: The run whose model reads the target language, or None.
+        identity: Key of the models for ``Inputs.once``.
     """
 
     def __init__(self, stage: ModelStage, inputs: Inputs) -> None:
@@ -44,7 +46,7 @@ class KnownModels:
         return None if self.run is None else self.run.all_languages[0].source
 
     def limits(self, model: str | None = CellModel.ORIGINAL) -> ModelLimits | None:
-        """Return the size of a model by its name, or None if it is not known."""
+        """Return the limits of a model, given by its name or a ``CellModel``, or None if they are not known."""
         found: PretrainStage | str | None = model
         if model == CellModel.TARGET:
             found = self.target
@@ -55,18 +57,18 @@ class KnownModels:
         return None if found is None else self._inputs.limits(found)
 
     def all_limits(self, *models: str | None) -> list[ModelLimits]:
-        """Return the sizes of those models whose size is known."""
+        """Return the known limits of some models, without the models whose limits are not known."""
         return [limits for limits in map(self.limits, models) if limits is not None]
 
     def length(self, config: TransferConfig) -> int:
-        """Return the number of tokens that the models of a transfer read at once, or a default if it is not known."""
+        """Return the maximum length of a row of a transfer in tokens, or a default if no model is known."""
         from probes.transfer.tasks.base import READS  # with torch
 
         known = self.all_limits(CellModel.ORIGINAL, config.target_model)
         return min((limits.positions for limits in known), default=config.length or READS)
 
     def check_constructed(self, language: str | None, natural: bool) -> None:
-        """Raise InputError if no sentence pairs are aligned by construction, so that the settings must name some."""
+        """Raise InputError if the languages have no sentence pairs by construction, so that settings must name some."""
         from probes.models.aligned import check_constructed  # with torch
 
         same = False

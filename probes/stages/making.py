@@ -1,4 +1,4 @@
-"""Making a stage under its lock. Another runner of the store waits, and finds the finished stage."""
+"""Making of a stage under its lock. Another runner of the store waits, and then uses the finished stage."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CHECKPOINTS = "checkpoints"
 """Folder of the checkpoints of a run."""
 AGAIN = "start the study again to make it"
 RESTORED = (f"{EXPORT}/", DONE, "config.yaml")
-"""Files of a run that are written again without training."""
+"""Files of a run that can be written again without training. A name that ends in a slash is a folder."""
 
 
 def make(stage: Stage, store: Store, report: Report) -> None:
@@ -37,7 +37,7 @@ class Making:
         self.stage, self.store, self.report = stage, store, report
         self._before = stage.files(ContentHashes(store))
 
-    # --- its place ---
+    # --- the folder of the stage ---
 
     @property
     def folder(self) -> Path:
@@ -46,7 +46,7 @@ class Making:
 
     @property
     def unfinished(self) -> Path:
-        """Folder that keeps the fits of the stage until it is done."""
+        """Folder that keeps the fits of the stage until the stage is finished."""
         return self.folder.with_name(f"{self.folder.name}.work")
 
     @cached_property
@@ -60,7 +60,7 @@ class Making:
         return is_done(self.store, self.stage)
 
     def obtain(self, build: Callable[[Path], None]) -> None:
-        """Make the folder of the stage by ``build`` if the folder is missing or damaged."""
+        """Make the folder of the stage with the function ``build``, if the folder is missing or damaged."""
 
         def whole(path: Path) -> None:
             build(path)
@@ -88,10 +88,14 @@ class Making:
             shutil.rmtree(folder, ignore_errors=True)
         (self.folder / DONE).unlink(missing_ok=True)
 
-    # --- its parents ---
+    # --- the parents of the stage ---
 
     def done_folder(self, stage: Stage) -> Path:
-        """Return the folder of a finished stage."""
+        """Return the folder of a finished stage.
+
+        Raises:
+            InputError: The stage is not finished, or one of its files is damaged.
+        """
         if not is_done(self.store, stage):
             raise InputError(f"{stage.label} is not finished", hint=AGAIN, code="missing")
         folder = self.store.path(stage.kind, stage.key)
@@ -114,8 +118,9 @@ class Making:
         changed = [path for path in {**self._before, **now} if self._before.get(path) != now.get(path)]
         try:
             if changed:
-                self.stage.reread(self.store)  # touched files, and other files of a folder, leave it the same
+                self.stage.reread(self.store)  # a new time of change alone leaves the stage the same
         except InputError:
             if made is not None:
                 shutil.rmtree(made)
-            raise InputError("has changed while it was read", changed[0], hint="start again", code="changed") from None
+            reason = "has changed while it was read"
+            raise InputError(reason, changed[0], hint="start the study again", code="changed") from None

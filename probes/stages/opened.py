@@ -20,7 +20,7 @@ class OpenedModels:
 
     Attributes:
         pretrained: The model, or two models, with the two languages.
-        folders: The folder or name of the model behind each reference, such as ``cell:model``.
+        folders: Reference, such as ``cell:model`` → folder or name of the model.
     """
 
     pretrained: Pretrained
@@ -32,9 +32,11 @@ class ModelRequest:
     """The languages and further models that are opened together with the model of a stage.
 
     Attributes:
+        language: The target language (default: the first derived language of a run).
         natural: True if the target language is natural, with sentences of its own.
         target_model: Name of, or reference to, the model that reads the target language.
-        before: Name of, or reference to, f⁰ of continual learning (default: the model before its adjustment).
+        before: Name of, or reference to, the original model f⁰ of continual learning (default: the model before its
+            adjustment).
         source_only: True if only the source language is read. It is then also the target language.
     """
 

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 DATA = frozenset({"source", "language", "languages", "vocabulary", "dictionary", "start"})
 """Settings that determine the data of a pretraining and the translations of its words."""
 BY_LANGUAGE = frozenset({"source", "language", "languages", "dictionary"})
-"""Settings of the data that the key covers as ``members``, or only if the objective reads them."""
+"""Settings in ``DATA`` that the key covers as ``members``, or only if the objective reads them."""
 
 
 class PretrainStage(Stage):
-    """Pretrain a model.
+    """Pretraining of a model.
 
     Attributes:
-        init_from: The run from which the model is initialised. The export of its first language is read.
+        init_from: The run from whose export of the first language the model is initialised, or None.
     """
 
     format = FORMAT
@@ -44,7 +44,7 @@ class PretrainStage(Stage):
         return (self.config,)
 
     def settings(self, keys: StageKeys) -> Any:
-        """Return the settings of the weights and the data, and the names of the languages, which name the exports."""
+        """Return the settings of the weights and the data, with the names of the languages, which name the exports."""
         config = self.config
         names = OF_WEIGHTS | DATA - BY_LANGUAGE
         names |= {"parallel"} if config.objective.needing("pairs") else set()
@@ -54,17 +54,20 @@ class PretrainStage(Stage):
         languages = [keys.settings_of(language) for language in config.all_languages]
         own = any(language.language.adds_forms for language in config.all_languages)
         if own and config.vocabulary.kind == "copied" and config.start is None:
-            found["added_forms"] = 1  # raise when the vocabulary gets other tokens for them
+            found["added_forms"] = 1  # increment when the vocabulary gets other tokens for them
         return {**found, "objective": config.objective.identity(), "members": languages}
 
     def limits(self, of_checkpoint: Callable[[str], ModelLimits | None]) -> ModelLimits | None:
-        """Return the size of the model. A run that starts from a checkpoint has the size of the checkpoint."""
+        """Return the limits of the model, or None if they are not known.
+
+        ``of_checkpoint`` returns the limits of the checkpoint from which a run may start.
+        """
         if self.init_from is None and self.config.start is not None:
             return of_checkpoint(self.config.start.model)
         return limits_of_run(self.config, None if self.init_from is None else self.init_from.config)
 
     def check(self, inputs: Inputs) -> None:
-        """Raise InputError for a launch of several processes, and for input that is missing or does not fit."""
+        """Raise InputError if the config needs several processes, or an input is missing or does not fit."""
         from pretrain.trackers import check_trackers
 
         config = self.config
@@ -91,7 +94,7 @@ class PretrainStage(Stage):
             check_start(config.start.model, config.batch.length, config.sharing.layers)
 
     def config_in(self, making: Making) -> PretrainConfig:
-        """Return the settings of the run, with the folder of the model from which it is initialised."""
+        """Return the settings of the run, with the folder of its initial model in place of a reference."""
         if self.init_from is None:
             return self.config
         export = making.done_folder(self.init_from) / "export" / self.init_from.config.all_languages[0].name

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class ProbeStage(ModelStage):
-    """Probe a model, or two."""
+    """Run of the probes of one config on a model, or on two."""
 
     format = FORMAT
     content = (PROBES,)
@@ -59,7 +59,7 @@ class ProbeStage(ModelStage):
 
     def settings(self, keys: StageKeys) -> Any:
         found: list[Any] = [keys.hash_of(self.config), keys.model_hash(self.model)]
-        for run in self._words_of:  # settings that runs with one key need not have in common
+        for run in self._words_of:  # runs with equal keys may differ in these settings
             of_steps = self.config.words.checkpoints and run is self.model
             steps = kept_steps(run.config.checkpoints, run.config.steps) if of_steps else None
             found += [keys.hash_of(run.config.dictionary), None if steps is None else list(steps)]
@@ -68,13 +68,13 @@ class ProbeStage(ModelStage):
     # --- the check ---
 
     def check(self, inputs: Inputs) -> None:
-        """Raise InputError if text, languages, layers or packages that the probes need are missing."""
+        """Raise InputError if a text, a language, a layer or a package that the probes need is missing."""
         config, known = self.config, KnownModels(self, inputs)
         inputs.check_references(config, self.target_model is not None)
         inputs.check_pairs(config.pairs, config.data if config.fits else None)
         if config.maps.save is not None:
-            reason = "the cells of a study would write one folder"
-            raise InputError(reason, keys="maps.save", hint="use synthlang probe for that", code="conflict")
+            reason = "cannot be set in a study, because all cells would write to one folder"
+            raise InputError(reason, keys="maps.save", hint="use synthlang probe to save maps", code="conflict")
         is_one_run = known.is_run and self.target_model is None
         if "words" in config.probes and config.words.dictionary is None and not is_one_run:
             raise no_dictionary()
@@ -86,13 +86,13 @@ class ProbeStage(ModelStage):
         self._check_installed(inputs)
 
     def _check_installed(self, inputs: Inputs) -> None:
-        """Raise InputError for a missing package or parser."""
+        """Raise InputError if a package or parser is missing."""
         self.config.check_installed()
         if "retrieval" in self.config.probes:
             inputs.check_parser(self.config.retrieval.parser, "retrieval")
 
     def _check_language(self, known: KnownModels) -> None:
-        """Raise InputError for a language that the model cannot have, or if its word translations are not known."""
+        """Raise InputError if the model lacks the language, or word translations of the language are not known."""
         config, run = self.config, known.run
         if run is None and config.language is None:
             reason = "the model has no known languages, so the language to compare with is required"
@@ -108,7 +108,7 @@ class ProbeStage(ModelStage):
             raise no_rows(str(config.language), [language.name for language in run.all_languages])
 
     def _check_limits(self, known: KnownModels) -> None:
-        """Raise InputError for layers and sentence lengths beyond the limits of the models."""
+        """Raise InputError if layers or sentence lengths exceed the limits of the models."""
         config = self.config
         others: list[str | None] = [config.cka.paraphrase] if "cka" in config.probes else []
         others += config.distances.before.values() if "distances" in config.probes else []
@@ -146,7 +146,7 @@ class ProbeStage(ModelStage):
 
 
 def _with_folders(config: ProbeConfig, folders: Mapping[str, str]) -> ProbeConfig:
-    """Return the config with the folders of the models of the cell in place of the references to them."""
+    """Return the config with folders in place of references to models of the cell."""
 
     def folder(name: str | None) -> str | None:
         return None if name is None else folders.get(name, name)
@@ -158,9 +158,9 @@ def _with_folders(config: ProbeConfig, folders: Mapping[str, str]) -> ProbeConfi
 
 
 def _make_checkpoints(stage: PretrainStage, making: Making) -> None:
-    """Make the checkpoints that a run's config keeps and its folder lacks.
+    """Make the checkpoints that the config of a run keeps but its folder lacks.
 
-    The same steps are trained again in a folder beside the run.
+    The run is trained again in a folder beside it, from which the missing checkpoints are moved.
     """
     from pretrain.run import pretrain
     from pretrain.stopping import on_sigterm

@@ -25,7 +25,7 @@ FITS = "fits"
 
 
 def shared_places(stage: Stage, store: Store) -> dict[Role, SharedPlace]:
-    """Return the places of the fine-tunings of a stage that other stages may need, by the language of training."""
+    """Return the places of the fine-tunings of a stage that other stages may need: language of training → place."""
     return {role: _place(key, store) for role, key in stage.finetune_keys(StageKeys(ContentHashes(store))).items()}
 
 
@@ -34,12 +34,12 @@ def _place(key: str, store: Store) -> SharedPlace:
 
 
 def left_places(store: Store) -> list[SharedPlace]:
-    """Return the places that a killed runner left behind."""
+    """Return the places that killed runners left in a store."""
     return [_place(folder.name, store) for folder in sorted((store.root / FITS).glob("*"))]
 
 
 class SharedFinetunes:
-    """The places of the fine-tunings that at least two of the ``stages`` to be made need."""
+    """The places of the fine-tunings that at least two of the unfinished ``stages`` need."""
 
     def __init__(self, stages: Iterable[Stage], store: Store, keys: StageKeys) -> None:
         self._store = store
@@ -56,11 +56,11 @@ class SharedFinetunes:
         return any(not needed.isdisjoint(self._of[other]) for other in self._running)
 
     def started(self, stage: str) -> None:
-        """Note that a stage runs."""
+        """Record the start of a stage, given by its key."""
         self._running.add(stage)
 
     def ended(self, stage: str) -> None:
-        """Note that a stage has ended, and delete what no other stage needs."""
+        """Record the end of a stage, given by its key, and delete the fine-tunings that no other stage needs."""
         self._running.discard(stage)
         for key in self._of.pop(stage, ()):
             self._left[key] -= 1

@@ -1,4 +1,4 @@
-"""The stage that transfers a model: fine-tunes it on one language and tests it on another."""
+"""The stage that measures transfer: a model is fine-tuned on one language and tested on another."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ITEM_SETTINGS = {
 
 
 class TransferStage(FinetuneStage):
-    """Transfer a model, or two, for one seed."""
+    """Fine-tuning and test of a model, or of two, for one seed."""
 
     content = (RESULT, PREDICTIONS)
     kind: Literal["transfer"] = "transfer"
@@ -55,7 +55,7 @@ class TransferStage(FinetuneStage):
         if config.language is None and (config.target is not None or not known.is_run):
             raise InputError("the target language is required", keys="language", hint="name a language", code="missing")
         if not made and known.is_run and config.train is None:
-            return  # the text of a run by its name is opened when it is read
+            return  # the text of a run that is given by its name is opened later
         splits = open_splits(config, known.text if made else None, known.length(config))[1].source
         if not made or known.run is None:
             return
@@ -64,7 +64,7 @@ class TransferStage(FinetuneStage):
             check_columns(language_of(config.language, known.run), splits)
 
     def run(self, making: Making) -> None:
-        """Fine-tune and test for one seed. Fits in progress lie in ``<stage>.work``."""
+        """Fine-tune and test for one seed. Unfinished fits are kept in the folder ``<stage>.work``."""
         from probes.stages.opened import ModelRequest, open_models
         from probes.stages.shared_finetunes import shared_places
         from probes.transfer import result as results

@@ -1,4 +1,4 @@
-"""Verification of a whole store: every recorded file is read, and each damaged one is named."""
+"""Verification of a whole store: every file with a checksum is read, and the damaged ones are listed."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class DamagedFolder:
     Attributes:
         folder: The folder.
         label: Name of the stage, or "" for data from which stages are made.
-        files: The damaged files. The next start of a study that needs the folder makes it again.
-        checkpoints: The damaged checkpoints, which the next start skips.
+        files: Names of the damaged files. The next start of a study that needs the folder makes it again.
+        checkpoints: Names of the damaged checkpoints, which the next start skips.
     """
 
     folder: Path
@@ -29,8 +29,9 @@ class DamagedFolder:
     checkpoints: tuple[str, ...]
 
     def __str__(self) -> str:
-        told = [f"{self.folder}: {', '.join(self.files)} damaged, {self.label or 'this'} would be made again"]
-        passed = [f"{self.folder}: {', '.join(self.checkpoints)} damaged, another checkpoint would be used"]
+        again = f"the next start makes {self.label or 'this folder'} again"
+        told = [f"{self.folder}: {', '.join(self.files)} damaged; {again}"]
+        passed = [f"{self.folder}: {', '.join(self.checkpoints)} damaged; the next start uses another checkpoint"]
         return "\n".join((told if self.files else []) + (passed if self.checkpoints else []))
 
 
@@ -51,7 +52,7 @@ def verify_store(root: Path) -> list[DamagedFolder]:
 def _label(folder: Path) -> str:
     try:
         return str(noted(folder).get("label", ""))
-    except InputError:  # the note is for people
+    except InputError:  # only the label would be lost
         return ""
 
 
