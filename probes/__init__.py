@@ -118,7 +118,7 @@ def compare(
     """Test whether the scores of several transfers differ from those of the first one.
 
     Args:
-        results: JSON files, the baseline first. Their predictions lie beside them.
+        results: JSON files of ``run_transfer``, the baseline first. The files of predictions must be beside them.
         metrics: The scores to compare (default: the main score of the task).
         tests: The test sets to compare: parent, zs, sup, … (default: the sets in all files).
         correction: The correction for multiple comparisons: holm, bh or none.
@@ -292,7 +292,7 @@ def collect_garbage(
         keep: ``final`` (exports, last and best weights) or ``results`` (no weights). The default is the key ``keep``
             of each study.
         unused: Also delete stages that no study in the store uses.
-        dry_run: Print what would be deleted, and delete nothing.
+        dry_run: Print the files that would be deleted, and delete nothing.
     """
     from probes.commands import collect_garbage as collect
 

@@ -46,7 +46,7 @@ def main_options(
         bool, option("Version of synthlang, printed alone.", "--version", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Read the options that stand before a subcommand."""
+    """Handle the options that precede a subcommand."""
 
 
 app.command()(cli_language.derive)
@@ -129,7 +129,7 @@ def main() -> None:
         raise SystemExit(2) from None
     except SystemExit as end:
         if end.code == 130:  # the code of typer for Ctrl-C
-            print("stopped; run the same command again", file=sys.stderr)
+            print("stopped; run the same command again to continue", file=sys.stderr)
         raise
 
 

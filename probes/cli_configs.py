@@ -37,9 +37,8 @@ def configs(
             _list(one, search or "")
         return
     if search is not None:
-        raise InputError(
-            "lists entries, and NAME prints one", "--search", hint="leave one of them out", code="conflict"
-        )
+        reason = "searches a list and cannot be combined with NAME, which prints one entry"
+        raise InputError(reason, "--search", hint="remove one of the two", code="conflict")
     found = [(kind, name)] if name is not None else _called(str(kind))
     if len(found) > 1:
         hint = f"choose {' or '.join(f'synthlang configs {k} {n}' for k, n in found)}"

@@ -57,7 +57,7 @@ def derive(
     ] = None,
     field: Annotated[
         list[str],
-        option("Task field to derive in configuration mixed, such as premise (default: none; repeatable)."),
+        option("Field of the task to derive in the configuration mixed, such as premise (default: none; repeatable)."),
     ] = [],  # noqa: B006  typer copies it
     cache: Cache = None,
 ) -> None:

@@ -54,7 +54,9 @@ def align(
     gold_first: Annotated[
         int | None, option("Index of the first word in --gold: 0 or 1 (default: detected).", min=0, max=1)
     ] = None,
-    gold_reversed: Annotated[bool, option("Order of the pairs in --gold: right-left.", "--gold-reversed")] = False,
+    gold_reversed: Annotated[
+        bool, option("Right-left order of the pairs in --gold (default: left-right).", "--gold-reversed")
+    ] = False,
     links: Annotated[
         list[Path],
         option("File of existing word alignments to score, with no aligner (repeatable: forward, then reverse)."),
@@ -62,13 +64,15 @@ def align(
     links_first: Annotated[
         int | None, option("Index of the first word in --links: 0 or 1 (default: detected).", min=0, max=1)
     ] = None,
-    links_reversed: Annotated[bool, option("Order of the pairs in --links: right-left.", "--links-reversed")] = False,
+    links_reversed: Annotated[
+        bool, option("Right-left order of the pairs in --links (default: left-right).", "--links-reversed")
+    ] = False,
     also: Annotated[
         list[str], option("Additional text for the aligner: a file, or LEFT,RIGHT (repeatable).", metavar="TEXT")
     ] = [],  # noqa: B006
     lower: Annotated[bool, option("Lower-casing of the text before alignment.", "--lower")] = False,
-    words: Annotated[str, option("Tokenization: spaces, or the built-in rules.")] = "spaces",
-    also_words: Annotated[str, option("Tokenization of the --also text: spaces, or the built-in rules.")] = "spaces",
+    words: Annotated[str, option("Tokenization: spaces, or rules (built-in).")] = "spaces",
+    also_words: Annotated[str, option("Tokenization of the --also text: spaces, or rules (built-in).")] = "spaces",
     blank: Annotated[
         str, option("Treatment of sentence pairs without gold: wrong (all alignments are errors) or skip.")
     ] = "wrong",
@@ -87,7 +91,7 @@ def align(
         symmetrise=symmetrise,
         also=tuple(also),
         lower=lower,
-        words=words,  # type: ignore[arg-type]  # AlignOptions.check() sees to it
+        words=words,  # type: ignore[arg-type]  # checked by AlignOptions.check()
         also_words=also_words,  # type: ignore[arg-type]
         gold=gold,
         gold_first=gold_first,

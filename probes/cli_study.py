@@ -50,7 +50,7 @@ def study(
         bool, option("Plan only: cells, shared stages, tokens, time and disk. Nothing runs.", "--dry-run")
     ] = False,
     verify: Annotated[
-        bool, option("Check only: all files of the store by checksum, and the plan. Nothing runs.", "--verify")
+        bool, option("Check of all files of the store by checksum, and the plan. Nothing runs.", "--verify")
     ] = False,
     init: Annotated[
         Path | None,
@@ -60,7 +60,9 @@ def study(
         bool, option("Consent to a study that takes more than 7 days by forecast, or more than the free disk.", "--yes")
     ] = False,
     slurm: Annotated[list[str], option("Slurm option, such as partition=gpu (repeatable).", metavar="KEY=VALUE")] = [],  # noqa: B006
-    no_wait: Annotated[bool, option("Submission only: no waiting for the Slurm jobs.", "--no-wait")] = False,
+    no_wait: Annotated[
+        bool, option("Submission of the Slurm jobs without waiting for their results.", "--no-wait")
+    ] = False,
     threads: Threads = None,
     smoke: Smoke = False,
     overrides: Set = [],  # noqa: B006
@@ -69,7 +71,7 @@ def study(
     hint = "give either a study or --init FILE"
     if init is not None:
         if config is not None:
-            raise InputError("runs no study", "--init", hint=hint, code="conflict")
+            raise InputError("cannot be combined with a study", "--init", hint=hint, code="conflict")
         probes.write_new_study(init)
         return
     if config is None:
@@ -149,9 +151,9 @@ def gc(
     folders: Folders,
     keep: Annotated[
         str | None,
-        option("Weights to keep: checkpoints, final or results, which keeps none (default: key keep of each study)."),
+        option("Weights to keep: checkpoints (all), final, or results (none) (default: key keep of each study)."),
     ] = None,
-    unused: Annotated[bool, option("Stages that no study uses are deleted too.", "--unused")] = False,
+    unused: Annotated[bool, option("Deletion of stages that no study uses, besides weights.", "--unused")] = False,
     dry_run: Annotated[
         bool, option("Dry run: the files to delete are listed, and nothing is deleted.", "--dry-run")
     ] = False,

@@ -31,9 +31,9 @@ from synthlang.progress import Display
 from synthlang.smoke import NOTE, smoke_path
 
 ROWS = 120
-"""Size above which the table of results is not printed, in rows."""
+"""Maximum number of rows of results for which the table of conditions is printed."""
 STUDIES = 3
-"""Maximum number of other studies that ``gc`` names."""
+"""Maximum number of other studies that ``gc`` lists."""
 FAILED = 20
 """Maximum number of failed cells that are printed."""
 
@@ -168,7 +168,7 @@ def write_findings_page(folder: Path, keep: list[Path], out: Path | None = None)
     with only_writer(folder):
         for kept in archive_studies(keep, folder / STUDIES):
             waiting = f", {plural(kept.waiting, 'cell')} not run yet" if kept.waiting else ""
-            _say(console, f"kept: {kept.folder} ({decimal(kept.size)}{waiting})")
+            _say(console, f"archived: {kept.folder} ({decimal(kept.size)}{waiting})")
         found = write_findings(folder, page)
     several = len(found.studies) > 1
     told = f"{len(found.studies)} {'studies' if several else 'study'}, {plural(len(found.figures), 'figure')}"

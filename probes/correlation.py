@@ -166,6 +166,7 @@ class GroupCorrelation:
     Attributes:
         group: The name of the group, or ``all``.
         within: Columns that form blocks. Only rows with equal values in these columns are compared.
+        result: The coefficient with its interval and p value.
     """
 
     group: str
@@ -197,10 +198,17 @@ def correlation_table(found: Sequence[GroupCorrelation], title: str, level: floa
 
 @dataclass(frozen=True)
 class CorrelateOptions:
-    """Options of ``synthlang correlate``. The docstring of ``probes.correlate`` describes them.
+    """Options of the command (see ``probes.correlate``).
 
     Attributes:
-        cluster: None selects the column ``cell``, if the tables have it. An empty tuple treats rows as independent.
+        x: The first column.
+        y: The second column.
+        by: Columns that form groups with separate coefficients.
+        block: Columns that form blocks. Only rows with equal values in these columns are compared.
+        cluster: Columns that mark dependent rows. None selects ``cell``, if the tables have this column. An empty tuple
+            treats rows as independent.
+        kinds: The coefficients.
+        level: Confidence level of the intervals.
     """
 
     x: str
@@ -226,7 +234,9 @@ class CorrelateOptions:
                 "unknown coefficient", f"--kind {kind}", hint=f"use {', '.join(COEFFICIENTS)}", code="unknown"
             )
         if not 0 < level < 1:
-            raise InputError("must lie between 0 and 1, for example 0.95", f"--level {level}", code="range")
+            raise InputError(
+                "must lie between 0 and 1", f"--level {level}", hint="give 0.95, for example", code="range"
+            )
         if x == y:
             raise InputError(
                 "is the same column as --x", f"--y {y}", hint="give two different columns", code="conflict"
@@ -242,9 +252,13 @@ class CorrelateOptions:
 def correlate_command(
     files: Sequence[Path], options: CorrelateOptions, out: Path | None, figure: Path | None
 ) -> list[GroupCorrelation]:
-    """Print the correlations. Also write them to ``out`` (JSON) and a scatter plot to ``figure`` (SVG), if given."""
+    """Print the correlations, and write them to ``out`` (JSON) and ``figure`` (SVG), if given.
+
+    Raises:
+        InputError: A file is not a table, a column is missing, or no row has numbers in both columns.
+    """
     if figure is not None and figure.suffix.lower() != ".svg":
-        raise InputError("must end in .svg", f"--figure {figure}", code="format")
+        raise InputError("must end in .svg", f"--figure {figure}", hint="give a name with this ending", code="format")
     console = Console()
 
     def say(text: str) -> None:

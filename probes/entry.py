@@ -7,7 +7,7 @@ import signal
 import sys
 from types import FrameType
 
-STOPPED = "stopped; run the same command again"
+STOPPED = "stopped; run the same command again to continue"
 
 
 def main() -> None:
@@ -24,7 +24,7 @@ def main() -> None:
 
 
 def _interrupt(_number: int, frame: FrameType | None) -> None:
-    """Handle Ctrl-C. Exit at once during an import, because some libraries would catch the exception."""
+    """Handle Ctrl-C. During an import, exit at once, because some libraries would catch an exception."""
     if _is_importing(frame) and not _has_children():
         os.write(2, f"{STOPPED}\n".encode())
         os._exit(130)

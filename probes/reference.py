@@ -31,7 +31,7 @@ PLACE = re.compile(r"^<!-- reference: (\S+) -->$", re.MULTILINE)
 BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
 TYPES = {"integer": "integer", "number": "number", "string": "text", "boolean": "`true`, `false`", "null": "`null`"}
 LARGE = 10**9
-"""Size from which a bound is not shown, because it only keeps a number within 64 bits."""
+"""Smallest bound that is not shown, because such a bound only keeps a number within 64 bits."""
 Schema = Mapping[str, Any]
 
 

@@ -168,7 +168,7 @@ def test_configs_lists():
     assert "quickstart      " in run("studies")
     found = run("studies", "--search", "typology").splitlines()
     assert found[0] == "studies:" and found[1:] and all("typology" in line.lower() for line in found[1:])
-    assert run("--search", "no such text") == "" and "leave one of them out" in run("quickstart", "--search", "x")
+    assert run("--search", "no such text") == "" and "remove one of the two" in run("quickstart", "--search", "x")
     assert run("papers", "impact") == (folder() / "papers" / "impact.yaml").read_text(encoding="utf-8")
 
 

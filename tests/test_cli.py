@@ -149,7 +149,7 @@ def test_in_a_process_of_its_own(tmp_path):
 def test_findings_of_a_finished_study(work, call, tmp_path):
     code, out, err = call("findings", tmp_path / "what", "--archive", work / "out")
     kept = tmp_path / "what" / "studies" / "tiny"
-    assert (code, err) == (0, "") and f"kept: {kept} (" in out and f"{tmp_path}/what.md and beside it (" in out
+    assert (code, err) == (0, "") and f"archived: {kept} (" in out and f"{tmp_path}/what.md and beside it (" in out
     text = (tmp_path / "what-own.md").read_text(encoding="utf-8")
     assert re.search(r"Perplexity of the source language \d+\.\d; SUP of pos \d", text) and str(work) not in text
     assert call("report", kept)[0] == 0  # a study folder, too

@@ -37,7 +37,7 @@ def test_latex_has_every_cell_escaped():
 def test_latex_cuts_long_tables_and_wraps_long_texts():
     rows: list[list[Entry]] = [[f"a text of more than thirty characters {i}", float(i)] for i in range(9)]
     tex = latex_table(Table("Long.", ["Text", "x"], rows, name="long", limit=4))
-    assert len(_body(tex)) == 4 and "The first 4 of 9 rows; all are in tables/long.csv." in tex
+    assert len(_body(tex)) == 4 and "The page has the first 4 of 9 rows, and tables/long.csv has all." in tex
     assert r"\begin{longtable}{>{\raggedright\arraybackslash}p{4cm}r}" in tex
 
 

@@ -241,7 +241,7 @@ def test_missing_inputs_are_listed_where_cells_cannot_be_built_without_one(tmp_p
     error = refusal(load_study, Path("emerging-table1/paper"), [])
     assert error.code == "missing" and not error.others
     names = {"data/muse/en-fr.txt", "data/muse/zh-en.txt", "data/text/zh", "data/ud/ru"}
-    assert names <= set(error.hint.split("missing: ")[1].split("; ")[0].split(", "))
+    assert names <= set(error.hint.split("inputs: ")[1].split("; ")[0].split(", "))
 
 
 def test_word_vectors_of_the_tiny_study_need_no_extra(monkeypatch):

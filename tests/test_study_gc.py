@@ -248,7 +248,7 @@ def test_stages_of_settings_or_texts_that_have_changed_go_if_asked_to(tmp_path, 
     assert "stage" not in capsys.readouterr().out
     assert command(monkeypatch, "gc", tmp_path / "a", "--unused", "--dry-run") == 0
     said = capsys.readouterr().out
-    assert "(no cell uses this pretrain)" in said and "of 3 stages that no cell uses" in said
+    assert "(no cell uses this stage of kind pretrain)" in said and "of 3 stages that no cell uses" in said
     assert "would free" in said.splitlines()[-1] and all_files(tmp_path) == whole
     assert command(monkeypatch, "gc", tmp_path / "a", "--unused") == 0
     assert capsys.readouterr().out.splitlines()[-1].startswith("freed ")

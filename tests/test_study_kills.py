@@ -76,7 +76,7 @@ def test_an_early_interrupt_is_one_line(seconds, config, tmp_path):
     os.killpg(process.pid, signal.SIGINT)
     said = process.communicate(timeout=60)[1].splitlines()
     told = [line for line in said if not line.startswith(("study ", "tiny"))]
-    assert process.returncode == 130 and told == ["stopped; run the same command again"], said
+    assert process.returncode == 130 and told == ["stopped; run the same command again to continue"], said
 
 
 def test_a_killed_worker_fails_its_cell_only_and_with_retry_nothing(config, reference, tmp_path, monkeypatch, capsys):

@@ -159,7 +159,7 @@ def test_a_model_over_the_limit_counts_nowhere_and_is_told(tmp_path: Path) -> No
     bare = without(grid(tmp_path / "b", LIMITS), {"MLM, 2"})
     known = report(bare)
     told = (
-        "1 of 6 cells did not learn, and every mean, comparison and claim leaves them out: "
+        "1 of 6 cells did not learn and are excluded from means, comparisons and claims: "
         "MLM, 2 (perplexity 32, over 15)."
     )
     assert told in made.lead and said == [told] and "did not learn" not in known.lead
@@ -268,9 +268,7 @@ def test_what_is_not_known_is_counted(tmp_path: Path) -> None:
     write_measures(folder, [])
     change_rows(folder, lambda row, _: {"perplexity": ""} if row["cell"].startswith("MLM") else {})
     made = report(folder)
-    assert (
-        "The limit of perplexity cannot judge 3 cells: the perplexity of the source language is not known." in made.lead
-    )
+    assert "The limit of perplexity is not applied to 3 cells, because the source perplexity is not known." in made.lead
     assert {line["Training"] for line in made.table("Δ", "Training")} == {"–", "not learned"}
 
 

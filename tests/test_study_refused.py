@@ -74,7 +74,7 @@ def test_messages_name_the_axis_that_sets_the_wrong_value():
     )
     common: dict[str, Any] = {"o": {"X": {"transfer.length": 1}}}
     message = str(refusal(lambda: graph_of(changed(FULL, grid={"product": common}))))
-    assert "tasks.pos.length: 1 must be" in message and message.endswith("the axis 'o' sets transfer.length")
+    assert "tasks.pos.length: 1 must be" in message and message.endswith("the axis 'o', which sets transfer.length")
 
 
 @pytest.mark.parametrize(

@@ -164,7 +164,7 @@ def test_bounds_end_where_a_score_does_and_files_have_them_whole(tmp_path: Path)
     line, written = made.table("objective", "Δ")[0], made.file("scores-1-pos")[0]
     assert line["Δ"] == f"80.0|{shown(whole.low)} to 100.0" and line["ZS"] == "10.0|0.0 to 100.0"
     assert float(written["Δ high"]) == pytest.approx(whole.high, rel=1e-5) and float(written["ZS low"]) < -100
-    assert made.text.count("Where an interval reaches beyond the possible scores") == 1
+    assert made.text.count("If an interval exceeds the range of possible scores") == 1
     assert re.findall(r"\(?−?\d+\.\d to (1\d\d\.[1-9]|[2-9]\d\d\.\d)", made.text) == []
 
 
@@ -210,7 +210,7 @@ def test_many_cells_have_few_figures_and_short_tables_and_every_number_in_files(
     assert 3 <= len(made.figures) <= FIGURES_OF_MANY
     assert len(made.table("transform", "strength", "Δ")) == 120 == len(made.file("scores-1-pos"))
     assert len(made.table("Cell", "Fine-tuning seed", "Δ")) == 300 and len(made.file("seeds")) == 240 * 2 * 2
-    assert "The first 300 of 960 rows; all are in tables/seeds.csv" in made.text
+    assert "The page has the first 300 of 960 rows, and tables/seeds.csv has all" in made.text
     assert len(made.file("cells")) == 240 and len(made.html) < 3_000_000
 
 
@@ -473,4 +473,4 @@ def test_settings_in_full_and_fingerprints_are_folded(tmp_path: Path) -> None:
     assert yaml.safe_load(code) == settings and "\n## " not in block, "at the end"
     assert "details:not(.aside)" in made.html, "on paper the others are open"
     change(folder, settings=None)
-    assert "The combined settings were not recorded" in report(folder).text
+    assert "The combined settings are not recorded" in report(folder).text

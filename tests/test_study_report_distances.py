@@ -110,7 +110,7 @@ def test_other_seeds_are_counted_and_the_first_run_at_hand_is_drawn(tmp_path, mo
     (first, second) = (panel for (panel,) in figures[0][1])
     assert (first.label, second.label) == ("Original", "Adjusted"), "without further axes one under another"
     assert first.auc == found["Original, 1"][0].auc and second.auc == found["Adjusted, 0"][0].auc
-    assert "The first run of each condition is drawn; measures.csv has 3 others." in text
+    assert "Only the first run of each condition is drawn. Others in measures.csv: 3." in text
     assert "There is no histogram where the stage of the probe is missing or cannot be read: Original, 0." in text
 
 
@@ -151,7 +151,7 @@ def test_conditions_that_are_not_read_are_counted_once_and_figures_without_any_n
     probe_study(tmp_path, {"language": ["hi", "es"], "method": methods, "pretrain.seed": ["0", "1"]})
     text = report(tmp_path).text
     assert "1 further row left out" in text, "of the three that were read two are drawn"
-    assert "7 further conditions not read and not drawn: there are too many; " in text
+    assert "7 further conditions not drawn, because there are too many; " in text
     assert "without a figure: d, es." in text and "measures.csv has 3 others" in text
 
 

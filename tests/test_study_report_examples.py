@@ -119,5 +119,5 @@ def test_runs_that_one_side_lacks_are_left_out(tmp_path):
 def test_without_predictions_the_table_says_so(tmp_path):
     found, _ = make(tmp_path, "nli", {}, "impact/table2", lost="Original")
     rows = table(found, "impact/table2", "nli zs")
-    assert rows["Adjusted"]["Test"].startswith("no run of both sides") and rows["Adjusted"]["p"] == "–"
+    assert rows["Adjusted"]["Test"].startswith("the two sides share no run") and rows["Adjusted"]["p"] == "–"
     assert rows["Adjust.+continual"]["Ours"] == "not marked" and rows["Adjust.+continual"]["p"] != "–"

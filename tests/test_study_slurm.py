@@ -154,7 +154,7 @@ def test_jobs_that_slurm_lost_are_sent_again_but_not_for_ever(slurm, start):
         assert bool(ended) == (number == 3)
         wait(executor)
     assert slurm.sent == 3
-    assert "Slurm says PREEMPTED" in ended["a"].error
+    assert "state PREEMPTED" in ended["a"].error
 
 
 # --- runners that come and go ---

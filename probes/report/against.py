@@ -18,16 +18,16 @@ MOVEMENTS = {
     "moved_embeddings": Across("movement of word embeddings", "Movement of word embeddings, mean ‖e′ − e‖ / ‖e‖"),
     "moved_layers": Across("movement of the layers", "Movement of the layers, ‖W′ − W‖ / ‖W‖"),
 }
-"""Column of the results → the measure with its name, for the horizontal axis."""
+"""Column of the results → horizontal axis of its figures."""
 OF_MOVEMENT = (
     "The figures show how far fine-tuning on the source language moved the weights of the model without its head. For "
-    "word embeddings this is the mean of ‖e′ − e‖ / ‖e‖ over the embeddings e that changed, 0 where they are frozen. "
+    "word embeddings this is the mean of ‖e′ − e‖ / ‖e‖ over the embeddings e that changed, or 0 if all are frozen. "
     "For the layers it is ‖W′ − W‖ / ‖W‖ of all their weights as one vector."
 )
 
 
 def alignment(material: Material) -> Section | None:
-    """Return a figure of Δ over the alignment for each task, and the correlations of both."""
+    """Return the section on Δ over the alignment, with a figure for each task, or None without scores."""
     points = _points(material, "alignment_all")
     if not material.rows:
         return None
@@ -38,12 +38,12 @@ def alignment(material: Material) -> Section | None:
 
 
 def movements(material: Material) -> Section | None:
-    """Return two figures for each task, of Δ over the movement of the models in fine-tuning.
+    """Return the section on Δ over the movement of the models in fine-tuning, with two figures for each task.
 
     Points are not grouped by an axis of numbers, since the position of a point already shows its effect.
 
     Returns:
-        The section, or None if conditions with different settings of fine-tuning have equal movements.
+        The section, or None if different settings of fine-tuning give equal movements.
     """
     layout, tuning = material.layout, axes_that_set(material.study.config, is_of_tuning)
     axes = [axis for axis in layout.axes if axis in tuning or is_of_tuning(axis)]
@@ -79,7 +79,7 @@ def _points(material: Material, column: str, *left_out: str) -> dict[str, list[P
 
 
 def _by_task(material: Material, tasks: Mapping[str, Sequence[Point]], name: str, across: Across) -> list[Block]:
-    """Draw a figure for each task, with a colour for every label of the main axis."""
+    """Draw a figure for each task, as the budget allows, with a colour for every label of the main axis."""
     layout = material.layout
     main = layout.main
     labels = [] if main is None else [layout.text(main, {main: label}) for label in layout.axes[main]]

@@ -1,8 +1,8 @@
-"""Archive of finished studies. It has everything that claims, tables and figures read, and is small enough for git.
+"""Archive of studies, which is small enough for git and has all data for claims, tables and figures.
 
 ARCHIVE/NAME-SCALE/study.json        the study, its cells and the hashes of the tables, without paths of the machine
-ARCHIVE/NAME-SCALE/results.parquet   as the study wrote it
-ARCHIVE/NAME-SCALE/measures.parquet  measures that claims, printed tables and figures read, and perplexities
+ARCHIVE/NAME-SCALE/results.parquet   the results of the study, with shortened paths of sources
+ARCHIVE/NAME-SCALE/measures.parquet  the perplexities, and the measures for claims, printed tables and figures
 
 An archived study is a study folder, so ``synthlang report`` reads it. A long study can be run and archived in parts:
 cells that the next part has not run stay in the archive. A study can also grow, for instance by seeds. Its archived
@@ -45,18 +45,24 @@ FORMAT = 1
 AGAIN = "archive the whole study again with synthlang findings --archive"
 RESULTS, MEASURES = "results.parquet", "measures.parquet"
 ARCHIVED, DIGESTS = "kept", "sha256"
-"""Keys of study.json. The first one has the name that it had when the format was made."""
+"""Keys of study.json. The first one keeps its former name, so that earlier archives can be read."""
 TRANSFER = "transfer "
-"""Start of the names of stages that rows of results name themselves."""
+"""Prefix of the names of transfer stages, whose keys are in the rows of results."""
 PLACE = re.compile(r"(^|:)/(?=[^/])[^:?]*?(?=[^/:?]+(?:/[^/:?]+)?/?(?:[:?]|$))")
-"""The part of an absolute path before its last two parts. The path is a whole text, or follows ``text:``."""
+"""Pattern of an absolute path up to its last two parts. The path is the whole text, or follows ``text:``."""
 ABOVE = "…/"
 """Replacement of the front of a path."""
 
 
 @dataclass(frozen=True)
 class ArchivedFolder:
-    """Folder of an archived study, the size of its files in bytes, and the number of cells not run yet."""
+    """An archived study.
+
+    Attributes:
+        folder: The folder in the archive.
+        size: The size of its files in bytes.
+        waiting: Number of cells that have not been run yet.
+    """
 
     folder: Path
     size: int
@@ -71,14 +77,17 @@ class _Content:
 
 
 def archive_studies(folders: Sequence[Path], into: Path) -> list[ArchivedFolder]:
-    """Archive these studies, each in place of its former archive.
+    """Archive studies. Each replaces its former archive, except that an unfinished study only adds its finished cells.
 
-    An unfinished study adds its finished cells to those in the archive. Nothing is written unless all studies can be
-    archived.
+    Nothing is written unless all studies can be archived.
+
+    Args:
+        folders: Folders of the studies.
+        into: Folder of the archive.
 
     Raises:
-        InputError: The archived cells of an unfinished study have other settings, or a study has no results or names
-            claims or papers that are not part of synthlang.
+        InputError: The archived cells of an unfinished study have other settings, or a study has no results, or it
+            names claims or papers that are not part of synthlang.
     """
     contents = dict[str, _Content]()
     for folder in folders:
@@ -94,10 +103,10 @@ def archive_studies(folders: Sequence[Path], into: Path) -> list[ArchivedFolder]
 
 
 def read_archive(folder: Path) -> dict[str, Study]:
-    """Return the archived studies in ``folder`` by the names of their folders.
+    """Return the studies of an archive: name of the folder → study.
 
     Raises:
-        InputError: If a study is damaged, or was archived by another version.
+        InputError: A study is damaged, or was archived by another version.
     """
     folders = sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
     for path in folders:
@@ -109,13 +118,13 @@ def _check(folder: Path) -> None:
     record = read_json(folder / STUDY)
     archived = record.get(ARCHIVED) if isinstance(record, dict) else None
     if not isinstance(archived, dict) or archived.get("format") != FORMAT:
-        reason = f"is no record of a study that was archived in format {FORMAT}"
+        reason = f"is not the record of a study that was archived in format {FORMAT}"
         raise InputError(reason, folder / STUDY, hint=AGAIN, code="format")
     for name in (RESULTS, MEASURES):
         if not (folder / name).is_file():
             raise InputError("is missing", folder / name, hint=AGAIN, code="missing")
         if archived.get(DIGESTS, {}).get(name) != sha256_file(folder / name):
-            raise InputError("differs from what was archived", folder / name, hint=AGAIN, code="damaged")
+            raise InputError(f"differs from its hash in {STUDY}", folder / name, hint=AGAIN, code="damaged")
 
 
 def _write(content: _Content, into: Path) -> ArchivedFolder:
@@ -151,7 +160,7 @@ def _archived(folder: Path) -> _Content | None:
 
 
 def _of_other_work(before: _Content, study: Study) -> str:
-    """Return the first archived cell with stages that the study does not plan, or ""."""
+    """Return the name of the first archived cell with stages that the study does not plan, or ""."""
     made = {cell.name: {*cell.stages.values()} for cell in before.study.cells if cell.status in RANK}
     rows = before.tables[RESULTS]
     for cell, transfer in zip(rows["cell"].to_pylist(), rows["transfer"].to_pylist(), strict=True):
@@ -177,11 +186,11 @@ def _together(parts: Sequence[_Content]) -> _Content:
 
 
 def _name(study: Study, folder: Path) -> str:
-    """Return the study's name with its declared scale, since studies of several scales share a name."""
+    """Return the name of the study with its declared scale, because studies of several scales share a name."""
     scale = str(study.config.get("scale") or "")
     words = re.findall(r"[A-Za-z0-9_.+]+", study.name if scale in study.name else f"{study.name} {scale}")
     if not words:
-        reason = f"the name of the study ({study.name!r}) has no letter that a folder can have"
+        reason = f"the name of the study ({study.name!r}) has no letter or digit for the name of a folder"
         raise InputError(
             reason, folder, keys="name", hint="give the study a name with a letter or digit", code="format"
         )
@@ -189,7 +198,7 @@ def _name(study: Study, folder: Path) -> str:
 
 
 def _record(study: Study) -> dict[str, Any]:
-    """Return the content of study.json, with the scale even if it was read from a run folder."""
+    """Return the content of study.json, with the scale of the study even if its config does not declare one."""
     config = {**study.config, **({"scale": study.scale} if study.scale else {})}
     return {
         "format": STUDY_FORMAT,
@@ -206,8 +215,8 @@ def _record(study: Study) -> dict[str, Any]:
 def _cells(cells: Iterable[Cell]) -> Iterator[dict[str, Any]]:
     """Yield the record of each cell.
 
-    Of cells that differ only in seeds, the first has all of its overrides. The others are ``like`` it and have only the
-    overrides that differ.
+    The first of several cells that differ only in seeds has all of its overrides. The other cells refer to the first
+    one (``like``) and have only the overrides that differ.
     """
     firsts = dict[str, Cell]()
     for cell in cells:
@@ -225,7 +234,7 @@ def _cells(cells: Iterable[Cell]) -> Iterator[dict[str, Any]]:
 
 
 def _measures(path: Path, study: Study) -> pa.Table:
-    """Return the rows of measures.parquet that reports read, or no rows without that file."""
+    """Return the rows of measures.parquet that reports read, or an empty table if the file does not exist."""
     if not path.exists():
         return pa.table({name: pa.array([], kind) for name, kind in MEASURE_COLUMNS.items()})
     table = read_columns(path, MEASURE_COLUMNS)
@@ -251,13 +260,14 @@ def _quantities(study: Study) -> Iterator[Quantity]:
     """Yield every quantity that the claims and printed tables of the study look up.
 
     Raises:
-        InputError: If the study names files that are not part of synthlang.
+        InputError: The study names files that are not part of synthlang.
     """
     claims, tables = names_in(study.config.get("claims")), names_in(study.config.get("paper"))
     for name in (*claims, *tables):
         if name.endswith(YAML) or any(f"{ending}/" in name for ending in YAML):
-            reason = f"study {study.name} names {name}, which is not archived with it"
-            raise InputError(reason, hint="name claims and papers of synthlang configs", code="unsupported")
+            reason = f"{name} is a file, which is not archived with the study {study.name}"
+            hint = "name claims and papers of the catalogue in the study (synthlang configs lists them)"
+            raise InputError(reason, hint=hint, code="unsupported")
     for name in claims:
         for claim in read_claims(name):
             yield from claim.quantities()

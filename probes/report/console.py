@@ -1,4 +1,4 @@
-"""Tables of a page on a terminal."""
+"""Tables of a report for the terminal."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from probes.report.numbers import entry_text
 from probes.report.page import Table
 
 SHORT = 20
-"""Most characters of the header of a column of numbers that is never wrapped."""
+"""Maximum length of the header of a numeric column that is not wrapped, in characters."""
 
 
 def console_table(table: Table) -> ConsoleTable:
-    """Return a table as a terminal shows it, with so little space between columns that most fit into 80 characters."""
+    """Return a table for the terminal. Columns are so close together that most tables fit into 80 characters."""
     shown = ConsoleTable(
         title=escape(table.caption), box=SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True
     )

@@ -1,4 +1,4 @@
-"""Read the files of a study folder for a report. Only study.json must be there."""
+"""Reading of a study folder for a report. Only study.json is required."""
 
 from __future__ import annotations
 
@@ -25,17 +25,19 @@ from synthlang.errors import InputError
 from synthlang.files import read_json
 
 LIKE = "like"
-"""Key of a cell in an archived study. It names an earlier cell, whose overrides the cell has unless it gives others."""
+"""Key of an archived cell: the name of an earlier cell, whose overrides it shares except for those in its record."""
 NAMED = 5
-"""Largest number of values that are not numbers, and of cells that failed training, that a note names."""
+"""Maximum number of values that are not numbers, or of excluded runs, that a note lists."""
 FAILED = "failed"
+"""Name of the column with the reason why a run is excluded, or ""."""
 NOT_A_STUDY = "is not the record of a study, which is an object with a list of cells"
+AGAIN = "restore the file, or run the study again"
 WITHOUT_CONTEXT = {
     "maps.embeddings.words.csls.mean.p@1": "embeddings, rotated",
     "maps.embeddings.static.words.csls.mean.p@1": "static vectors, rotated",
     "maps.embeddings.before.csls.mean.p@1": "embeddings, no map",
 }
-"""Measures that have neither layer nor step (section "Words without context"), and their names."""
+"""Measure of the section "Words without context" → its name there. These measures have neither layer nor step."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +45,17 @@ class Cell:
     """A cell of the grid with its labels, its changes to the base config, and its state.
 
     Attributes:
+        name: Name of the cell.
+        labels: Axis → label.
+        overrides: Dotted key → value.
+        status: ``done``, ``failed`` or ``pending``.
+        error: Error of the first failed stage, in one line.
+        log: The traceback of this error.
         keys: Name of each stage → its planned key.
-        stages: Name of each finished stage → its key. The folders of stages are in ``store``.
-        run: Folder of the model, relative to the folder ``of`` of the study.
+        stages: Name of each finished stage → its key.
+        run: Folder of the model, relative to the folder ``of``.
+        of: Folder of the study.
+        store: Folder of the stages.
     """
 
     name: str
@@ -71,7 +81,7 @@ class Cell:
         return self._at_hand(self.store / f"{kind}-{key}") if key else None
 
     def _at_hand(self, path: Path) -> Path | None:
-        """Return the path of a folder inside the store, else None. A report reads nothing outside."""
+        """Return a path if it is a folder inside the store, else None. A report reads no other folder."""
         path = path.resolve()
         return path if path.is_dir() and path.is_relative_to(self.store.resolve()) else None
 
@@ -81,9 +91,9 @@ class Study:
     """The content of a study folder. Each key of study.json may be missing.
 
     Attributes:
-        scale: Size of models and data in words: tiny, lab, paper or the size of the model. It is "" if not known.
-        settings: The settings that all cells have in common.
-        measured: All measurements. The column ``failed`` has the reason why a model counts as failed training, or "".
+        scale: Size of models and data: tiny, lab, paper or a description of the model. It is "" if not known.
+        settings: The settings that all cells share.
+        measured: All measurements. The column ``failed`` has the reason why a run is excluded, or "".
         examples: One sentence of each language, with its ``language`` and a ``cell`` that has it.
         notes: Sentences on missing and unreadable data.
     """
@@ -114,15 +124,12 @@ class Study:
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """Measurements of models that have learned.
-
-        Everything that compares, averages or tests reads these rows.
-        """
+        """Measurements without excluded runs. All means, comparisons and tests use these rows."""
         return self.measured[self.measured[FAILED] == ""].drop(columns=FAILED)
 
     @cached_property
     def failed(self) -> dict[str, str]:
-        """Cell → the reason why its training failed, as a whole or on a task."""
+        """Cell → the reasons why its run is excluded, as a whole or on a task."""
         rows = self.measured[self.measured[FAILED] != ""]
         found: dict[str, list[str]] = {}
         for cell, why in distinct(rows, "cell", FAILED):
@@ -131,15 +138,15 @@ class Study:
 
     @property
     def told_failed(self) -> str:
-        """The note that counts and names the cells that failed training, or ""."""
+        """Note with the number and the names of the cells with excluded runs, or ""."""
         named = [f"{cell} ({why})" for cell, why in self.failed.items()]
         cells = plural(self.measured["cell"].nunique(), "cell")
-        told = f"{len(named):,} of {cells} did not learn, and every mean, comparison and claim leaves them out"
+        told = f"{len(named):,} of {cells} did not learn and are excluded from means, comparisons and claims"
         return f"{told}: {first_few(named, NAMED, '; ')}." if named else ""
 
     @cached_property
     def perplexities(self) -> pd.DataFrame:
-        """Rows of the perplexity of pretrainings, including those that failed training."""
+        """Rows with the perplexities of pretrainings, including those of excluded runs."""
         names = [name for name in self.measured["measure"].unique() if name.startswith(PERPLEXITIES)]
         return self.measured[self.measured["measure"].isin(names)]
 
@@ -155,9 +162,9 @@ def read_study(folder: Path) -> Study:
         raise InputError("is not a folder", folder, hint="name the folder of a study", code="missing")
     raw = read_json(path)
     if not isinstance(raw, dict):
-        raise InputError(NOT_A_STUDY, path, code="format")
+        raise InputError(NOT_A_STUDY, path, hint=AGAIN, code="format")
     if raw.get("format") != FORMAT:
-        reason = f"has format {raw.get('format', 1)}, and this version of synthlang reads {FORMAT}"
+        reason = f"has format {raw.get('format', 1)}, but this version of synthlang reads format {FORMAT}"
         raise InputError(reason, path, hint="run the study again", code="format")
     known = {"name": folder.resolve().name} | {key: value for key, value in raw.items() if value is not None}
     store = folder / str(raw.get("store") or "")
@@ -165,11 +172,11 @@ def read_study(folder: Path) -> Study:
         known["cells"] = [{**cell, "of": folder, "store": store} for cell in _whole(known.get("cells", ()))]
         study = Study(**known)
     except (KeyError, TypeError) as error:
-        raise InputError(NOT_A_STUDY, path, code="format") from error
+        raise InputError(NOT_A_STUDY, path, hint=AGAIN, code="format") from error
     except ValidationError as error:
         first = error.errors()[0]
-        reason = f"is not what a study records: {first['msg']}"
-        raise InputError(reason, path, keys=[str(part) for part in first["loc"]], code="type") from error
+        reason = f"is not a valid value in the record of a study: {first['msg']}"
+        raise InputError(reason, path, keys=[str(part) for part in first["loc"]], hint=AGAIN, code="type") from error
     table = read_table(folder, {cell.name: cell.stages for cell in study.cells})
     limits = parse(LearnedConfig, study.config.get("learned") or {}, path)
     scored = (folder / "results.parquet").exists()
@@ -185,7 +192,7 @@ def read_study(folder: Path) -> Study:
 
 
 def _whole(cells: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """Complete archived cells with the overrides of the earlier cell that they are ``like``."""
+    """Yield the cells, with the overrides of archived cells completed from the earlier cell that ``like`` names."""
     overrides = dict[str, Mapping[str, Any]]()
     for cell in cells:
         own = {key: value for key, value in {**cell}.items() if key != LIKE}
@@ -212,21 +219,21 @@ def _not_numbers(table: pd.DataFrame) -> tuple[str, ...]:
     named = [f"{cell}, {task}, fine-tuning seed {seed}: {measure}" for cell, task, seed, measure in lines]
     what = "value of results.parquet is" if len(named) == 1 else "values of results.parquet are"
     told = first_few(named, NAMED, "; ")
-    return (f"{len(named)} {what} not a number. Means leave them out; the table of seeds shows them: {told}.",)
+    return (f"{len(named)} {what} not a number. Means leave them out. The table of seeds shows them: {told}.",)
 
 
 def _not_known(table: pd.DataFrame, limits: LearnedConfig) -> tuple[str, ...]:
-    """Return a note on cells without a known perplexity, if the study limits it."""
+    """Return a note on cells without a known perplexity, if the study limits the perplexity."""
     known = table.loc[table["measure"].isin(OF_PARENT), "cell"]
     number = table["cell"].nunique() - known.nunique()
     if limits.perplexity is None or not number:
         return ()
     cells = plural(number, "cell")
-    return (f"The limit of perplexity cannot judge {cells}: the perplexity of the source language is not known.",)
+    return (f"The limit of perplexity is not applied to {cells}, because the source perplexity is not known.",)
 
 
 def _scale(study: Study) -> str:
-    """Return the declared scale, else the size of the first model and its training data, else ""."""
+    """Return the declared scale, or else the size of the first model and its training data, or else ""."""
     if said := study.config.get("scale"):
         return str(said)
     folder = next((folder for cell in study.cells if (folder := cell.folder)), None)

@@ -3,7 +3,7 @@
 A study names its comparisons under ``compare``. Without this key, the labels of each axis are compared with the first.
 
 Models of the same pretraining seed start from the same weights and read the same batches, so conditions are compared
-pair by pair (see claims/estimates.py). Models that have not learned are in no pair.
+pair by pair (see claims/estimates.py). Excluded runs are in no pair.
 """
 
 from __future__ import annotations
@@ -39,18 +39,24 @@ WELCH = " (from Welch's test where no seeds are shared)"
 HOLM = ". The p values are corrected for {} by Holm's method."
 ONE = (
     "Where n counts fine-tuning seeds, both conditions rest on one pretraining each. The test then covers fine-tuning "
-    "only; another pretraining seed may give another result."
+    "only, and another pretraining seed may give another result."
 )
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A score of the condition ``name`` minus that of the condition ``base``, under the same other labels ``group``.
+    """A difference of one score between two conditions: ``name`` minus ``base``.
 
     Attributes:
-        chosen: The study names the comparison.
-        is_interaction: ``name`` and ``base`` are differences themselves.
+        group: Labels that both conditions share.
+        name: Labels of the first condition that differ from those of the second.
+        base: Labels of the second condition that differ from those of the first.
+        task: The task of the score.
+        measure: The score.
+        ours: The difference with its interval and n.
         p: The p value, corrected for all differences of the study. It is None for a single pair or for equal pairs.
+        chosen: True if the study names the comparison.
+        is_interaction: True if ``name`` and ``base`` are differences themselves.
     """
 
     group: str
@@ -65,12 +71,12 @@ class Difference:
 
     @property
     def compared(self) -> str:
-        """The two conditions, or the two differences of an interaction."""
+        """Text of the two compared conditions, or of the two differences of an interaction."""
         return f"({self.name}) − ({self.base})" if self.is_interaction else f"{self.name} − {self.base}"
 
     @property
     def outcome(self) -> str:
-        """The direction of the difference, if it is decided."""
+        """Result of the test: LOWER, HIGHER, UNDECIDED or UNTESTED."""
         if self.p is None:
             return UNTESTED
         if self.p > DECIDED:
@@ -79,7 +85,7 @@ class Difference:
 
 
 def differences(material: Material) -> list[Difference]:
-    """Return the differences on each task: the comparisons of the study, or else those of each axis."""
+    """Return the differences on each task: those that the study names, or else those along each axis."""
     chosen = chosen_comparisons(material.study)
     found = _chosen_differences(material, chosen) if chosen else _differences_by_axis(material)
     known = corrected([one.ours.p for one in found])
@@ -140,9 +146,9 @@ def _differences_by_axis(material: Material) -> list[Difference]:
 
 
 def compared_axes(material: Material) -> list[tuple[str, ...]]:
-    """Return the axes whose labels are compared while the others are fixed, the main axis first.
+    """Return groups of axes whose labels are compared while all other axes are fixed, the main axis first.
 
-    If no two conditions differ in only one axis, the compared axes count as one.
+    Each group is one axis. If no two conditions differ in only one axis, all compared axes form one group.
     """
     layout = material.layout
 
@@ -165,7 +171,7 @@ def replicates(condition: Condition, column: str, later: Iterable[str]) -> Repli
 
 
 def differences_section(found: Sequence[Difference]) -> Section | None:
-    """Return the table of all differences, or None if nothing can be compared."""
+    """Return the section with a table of all differences, or None if nothing can be compared."""
     if not found:
         return None
     scores = [SHOWN[one.measure] for one in found]
@@ -198,8 +204,8 @@ def _over(ours: Estimate) -> str:
 def in_words(found: Sequence[Difference]) -> list[str]:
     """Return a line for each comparison of the study, or else for each pair of labels.
 
-    A line of a pair of labels has the counts of settings where the first is lower or higher, and differences that
-    cannot be tested.
+    A line of a pair of labels has the numbers of settings where the first label is lower or higher, and the differences
+    that cannot be tested.
     """
     lines = [_in_numbers(one) for one in found if one.chosen]
     if lines:
@@ -221,7 +227,7 @@ def in_words(found: Sequence[Difference]) -> list[str]:
 
 
 def unmade_in_words(material: Material) -> list[str]:
-    """Return a line that counts the comparisons of the study without any result."""
+    """Return a line with the number of comparisons of the study that have no result, if there are any."""
     chosen = chosen_comparisons(material.study)
     left = sum(not _chosen_differences(material, [one]) for one in chosen)
     reason = "because conditions have no scores, or no models in common"

@@ -24,13 +24,13 @@ from synthlang.files import read_json
 FIGURES = 8
 """Largest number of figures."""
 READ = 100
-"""Largest number of results of probes that are read."""
+"""Largest number of conditions whose results of probes are read."""
 ROWS = 8
 """Largest number of rows of panels of a figure."""
 NAMED = 3
 """Largest number of cells that a note names."""
 MEASURES = "distances."
-"""Start of the names of the measures of the probe."""
+"""Prefix of the names of the measures of the probe."""
 MISSING = "There is no histogram where the stage of the probe is missing or cannot be read"
 
 
@@ -39,7 +39,14 @@ _Key = tuple[str, str, str]
 
 
 class _Condition(NamedTuple):
-    """A condition to draw. ``under`` has its labels of the axes that are not compared."""
+    """A condition to draw.
+
+    Attributes:
+        probe: Name of the probe.
+        under: Labels of the axes that are not compared.
+        settings: Labels without seeds: axis → label.
+        panels: Distance → panel.
+    """
 
     probe: str
     under: str
@@ -48,12 +55,10 @@ class _Condition(NamedTuple):
 
 
 def word_distances(material: Material) -> Section | None:
-    """Return histograms of every condition, with a figure for each language and distance.
+    """Return the section with histograms of every condition, or None if no probe measured distances.
 
-    Each condition is read once, from its first run in the store.
-
-    Returns:
-        The section, or None if no probe measured distances.
+    There is a figure for each distance and each combination of labels that are not compared. A condition is read once,
+    from its first run in the store.
     """
     study, layout = material.study, material.layout
     measures = study.table[study.table["measure"].astype(str).str.startswith(MEASURES)]
@@ -74,7 +79,7 @@ def word_distances(material: Material) -> Section | None:
                 others += len(of) - tried
                 break
             missing.append(cell.name)
-    told = [f"The first run of each condition is drawn; measures.csv has {plural(others, 'other')}."] if others else []
+    told = [f"Only the first run of each condition is drawn. Others in measures.csv: {others:,}."] if others else []
     told += _unread(list(conditions)[READ:], found)
     told += [f"{MISSING}: {first_few(missing, NAMED, '; ')}."] if missing else []
     notes = [Paragraph(note, "note") for note in told]
@@ -88,11 +93,11 @@ def _unread(conditions: Sequence[_Key], found: Sequence[_Condition]) -> list[str
     drawn = {(one.probe, one.under) for one in found}
     whole = dict.fromkeys(", ".join(filter(None, key[:2])) for key in conditions if key[:2] not in drawn)
     named = f"; without a figure: {first_few(list(whole), NAMED, '; ')}" if whole else ""
-    return [f"{plural(len(conditions), 'further condition')} not read and not drawn: there are too many{named}."]
+    return [f"{plural(len(conditions), 'further condition')} not drawn, because there are too many{named}."]
 
 
 def _panels(folder: Path | None, label: str) -> Mapping[Distance, Panel] | None:
-    """Return the panels of the model that was probed, or None if its stage cannot be read."""
+    """Return the panel of the probed model for each distance, or None if the stage of the probe cannot be read."""
     if folder is None:
         return None
     try:

@@ -14,18 +14,18 @@ from probes.report.scores import Condition, Material, delta_axis, grouped, metri
 from probes.results.labels import numbers_of
 
 NOTE = "Bands are 95 % t intervals over pretraining runs, or over fine-tuning seeds where there is one run."
-ZS_AND_SUP = "Solid lines are ZS, dashed lines SUP."
+ZS_AND_SUP = "Solid lines show ZS, and dashed lines show SUP."
 TITLE = "Dose–response"
 MISSING = "–"
 FIGURES = 12
 """Largest number of figures of an axis."""
 
 Doses = dict[str, list[tuple[float, Condition]]]
-"""The other labels of a line → its points, ordered by the number."""
+"""Labels of the other axes → points of the line with these labels, ordered by their numbers."""
 
 
 def dose_responses(material: Material) -> Section | None:
-    """Return curves over every axis with several numbers as labels, or None without such an axis."""
+    """Return the section with curves over each axis of several numbers, or None without such an axis."""
     blocks, layout = list[Block](), material.layout
     known = {axis: numbers_of([label for label in of if label != MISSING]) for axis, of in layout.axes.items()}
     numeric = {axis: numbers for axis, numbers in known.items() if numbers and len(set(numbers.values())) > 1}

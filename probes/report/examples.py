@@ -47,7 +47,7 @@ CAPTION = (
     "a score that is a mean over examples the test is a paired t-test of examples averaged over the runs. For other "
     f"scores it is a permutation test with {TEST_ROUNDS:,} rounds over the predictions of all runs. Where models have "
     "several adjustments and several seeds of fine-tuning, only runs whose two seeds are equal count, as in the paper. "
-    "Over models is the same difference with its interval over models, which these tests do not cover."
+    "The column Over models has the same difference with its interval over models, which these tests do not cover."
 )
 Run = tuple[tuple[str, ...], int]
 """Seeds of the model, and seed of fine-tuning."""
@@ -56,7 +56,13 @@ Transfers = dict[str, list[tuple[Cell, int, Path]]]
 
 
 class _Test(NamedTuple):
-    """A test over examples that repeats a comparison of the paper, with ``runs`` runs of each side."""
+    """A test over examples that repeats a comparison of a paper.
+
+    Attributes:
+        found: The result.
+        by: Name of the test.
+        runs: Number of runs on each side.
+    """
 
     found: PairedTest
     by: str
@@ -64,10 +70,9 @@ class _Test(NamedTuple):
 
 
 def example_blocks(table: papers.PaperTable, study: Study, results: Results, name: str) -> list[Block]:
-    """Return the table of tests that belongs to a paper's table.
+    """Return the table of tests for a table of a paper.
 
-    Returns:
-        The blocks. There are none if the paper marks no numbers, or if the store has no predictions.
+    The result is empty if the paper marks no numbers, or if the store has no predictions.
     """
     if not any(cell.marking for cell in table.numbers) or not (transfers := _transfers(study)):
         return []
@@ -84,7 +89,7 @@ def example_blocks(table: papers.PaperTable, study: Study, results: Results, nam
 
 
 def _row(cell: PaperNumber, marking: Marking, test: _Test | str, over: Interval | None) -> list[Entry]:
-    """Return a row: the comparison, the paper's mark, our test, and the interval over models."""
+    """Return a row: the comparison, the mark in the paper, our test, and the interval over models."""
     where, other = dict(cell.quantity.where), marking.against.where
     row: list[Entry] = [
         ", ".join(label for axis, label in where.items() if axis != "task"),
@@ -103,17 +108,17 @@ def _row(cell: PaperNumber, marking: Marking, test: _Test | str, over: Interval 
 
 
 def _tested(cell: PaperNumber, marking: Marking, transfers: Transfers) -> _Test | str:
-    """Repeat the paper's comparison on our predictions, or return why this cannot be done."""
+    """Test the comparison of a paper on our predictions, or return the reason why this is impossible."""
     try:
         folders = _folders(*(_runs(quantity, transfers) for quantity in (marking.against, cell.quantity)))
         before, after = (list(_read(side, cell.quantity.measure)) for side in folders)
     except InputError as error:
         return f"predictions cannot be read: {error}"
     if not before or len(before) != len(after):
-        return "no run of both sides whose predictions are at hand"
+        return "the two sides share no run with predictions"
     first = before[0]
     if any((one.ids, one.gold) != (first.ids, first.gold) for one in (*before, *after)):
-        return "the runs were tested on other examples"
+        return "the runs were tested on different examples"
     key = key_of("example-test", *map(str, (*cell.quantity.where.items(), cell.quantity.measure)))
     found = item_test(_stats(before), _stats(after), first.metric, key)
     return _Test(found, "paired t-test" if first.metric.of_items else "permutation test", len(before))
@@ -133,7 +138,7 @@ def _stats(runs: Sequence[_Run]) -> Floats:
 
 
 def _transfers(study: Study) -> Transfers:
-    """Return the transfers of each task that have predictions and are not excluded: cell, seed, folder."""
+    """Return the transfers of each task that have predictions and are not excluded."""
     cells, found = {cell.name: cell for cell in study.cells}, Transfers()
     for task, name, seed in distinct(study.table[is_score(study.table)], "task", "cell", "seed"):
         folder = cells[name].stage(f"transfer {task} seed {seed}")
@@ -143,7 +148,7 @@ def _transfers(study: Study) -> Transfers:
 
 
 def _runs(quantity: Quantity, transfers: Transfers) -> dict[Run, Path]:
-    """Return the folders of a quantity's transfers."""
+    """Return the folders of the transfers on which a quantity is computed."""
     where, found = dict(quantity.where), dict[Run, Path]()
     for cell, seed, folder in transfers.get(where.pop("task", ""), ()):
         if where.items() <= cell.labels.items():

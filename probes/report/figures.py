@@ -1,4 +1,4 @@
-"""The limit on the number of figures of a report, and the drawing of curves."""
+"""Limit on the number of figures of a report, and drawing of curves."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ from probes.statistics import Interval
 
 FEW_CELLS = 200
 FIGURES, FIGURES_OF_MANY = 40, 8
-"""Largest number of figures of a report, and of a report with more than FEW_CELLS cells, so that it takes seconds."""
+"""Largest number of figures of a report, and of a report with more than FEW_CELLS cells.
+
+A report is thus written within seconds.
+"""
 Lines = Mapping[str, Mapping[float, Interval]]
-"""Name of a line → its points, ordered by place."""
+"""Name of a line → place → interval, ordered by place."""
 
 
 class FigureBudget:
@@ -50,15 +53,15 @@ class FigureBudget:
         Args:
             wanted: Functions that draw the figures.
             most: Largest number of these figures.
-            where: The heading that the note begins with.
-            what: The name of a figure in the note.
+            where: Text before the note, or "".
+            what: Noun for the figures in the note.
         """
         figures = [draw() for draw in wanted[: self.take(len(wanted), most)]]
         blocks: list[Block] = [Figures(figures)] if figures else []
         if left := len(wanted) - len(figures):
             further = plural(left, f"further {what}")
             told = f"{where}: {further}" if where else further
-            blocks.append(Paragraph(f"{told} left out; the tables have the numbers.", "note"))
+            blocks.append(Paragraph(f"{told} left out. The tables have the numbers.", "note"))
         return blocks
 
 
@@ -73,7 +76,7 @@ def curves(
     dashed: Lines | None = None,
     ticks: Mapping[float, str] | None = None,
 ) -> Figure:
-    """Draw the first lines with their intervals.
+    """Draw the first lines with their intervals, one for each colour.
 
     Args:
         name: Name of the file.
@@ -81,7 +84,7 @@ def curves(
         lines: The lines.
         axes: Labels of the horizontal and of the vertical axis.
         note: Text after the title in the caption.
-        bands: Text about the bands, which is left out where no point has an interval.
+        bands: Text about the bands, which is left out if no point has an interval.
         dashed: Lines that are drawn dashed in the colour of the line with the same name.
         ticks: Label of each place, if the places are numbers of an axis of the study.
     """

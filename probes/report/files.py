@@ -1,6 +1,6 @@
 """Files of a report: report.html, report.md, tables/*.csv and *.tex, figures/*.svg, and report.json, which lists them.
 
-Only listed files are ever deleted.
+Only files in this list are deleted when the report is written again.
 """
 
 from __future__ import annotations
@@ -51,22 +51,23 @@ def check_folder(folder: Path) -> None:
     """Check that a report may be written to ``folder``.
 
     Raises:
-        InputError: If the folder holds anything but a report.
+        InputError: The folder holds anything other than a report.
     """
     if folder.exists() and not folder.is_dir():
         raise InputError("is a file", folder, hint="name a folder for the report", code="exists")
     if folder.exists() and any(folder.iterdir()) and not _written(folder):
-        reason, hint = "is not empty and holds no report of synthlang", "name a new or empty folder"
+        reason, hint = "is not empty and is not a report of synthlang", "name a new or empty folder"
         raise InputError(reason, folder, hint=hint, code="exists")
 
 
 def write_files(folder: Path, texts: Mapping[str, str]) -> ReportPaths:
-    """Write the files of a report, and delete the files of the report that was there before."""
+    """Write the files of a report (name → content), and delete other files of the former report."""
     former = _written(folder)
-    _list(folder, former | texts.keys())  # before any is there: killed in between, all are still known as ours
+    _list(folder, former | texts.keys())  # first, so that after a kill all files are known
     for place in (folder / FIGURES, folder / TABLES):
         if place.exists() and not place.is_dir():
-            raise InputError("is a file where the report needs a folder", place, hint="move it away", code="exists")
+            reason = "is a file, but the report needs a folder with this name"
+            raise InputError(reason, place, hint="move the file away", code="exists")
         place.mkdir(exist_ok=True)
     for name in former - texts.keys():
         if not (folder / name).is_dir():
@@ -92,24 +93,23 @@ def _written(folder: Path) -> set[str]:
 
 
 def _is_report_file(name: str) -> bool:
-    """Return whether a report may have a file of this name. The list is checked, since anyone can edit it."""
+    """Return whether a report may have a file of this name. Users can edit the list, so its names are checked."""
     place, _, file = name.rpartition("/")
     return name in (HTML, MARKDOWN) or (place in (FIGURES, TABLES) and file not in ("", ".", ".."))
 
 
 def newest_report(folder: Path, config: Mapping[str, Any]) -> ReportPaths | None:
-    """Return the report in ``folder`` if it is up to date.
+    """Return the report in ``folder``, or None if it is not up to date.
 
-    Returns:
-        The report, or None if one of its files is missing or a source is newer. Sources are the tables of the study,
-        the claims and papers that ``config`` names, and the program itself.
+    A report is up to date if none of its files is missing and no source is newer. Sources are the tables of the study,
+    the claims and papers that ``config`` names, and the program itself.
     """
     try:
         named = [folder / str(name) for name in read_json(folder / LIST)["files"]]
         written = (folder / LIST).stat().st_mtime_ns
         newest = max(path.stat().st_mtime_ns for path in _read(folder, config))
     except (InputError, OSError, KeyError, TypeError):
-        return None  # whatever is wrong with it, it is written again
+        return None  # an unreadable report is written again
     return ReportPaths(folder) if newest <= written and named and all(path.is_file() for path in named) else None
 
 

@@ -1,7 +1,7 @@
-"""Write the report of one or several study folders.
+"""Writing of the report of one or several study folders.
 
-A report is made from the files of the study runner, so it can be written while cells are still running or after some
-have failed. Equal input gives equal bytes, because the report has the date of the run and no paths.
+A report is made from the files of a study, so it can be written while cells are still running or after some have
+failed. Equal input gives equal bytes, because the report has the date of the run and no paths.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ def write_report(folder: Path, say: Say = unheard, says_excluded: bool = True) -
 
     Args:
         folder: The folder of the study, which must have study.json. The report notes any other missing file.
-        say: Receives a line for each file of claims or papers that cannot be read, and one about excluded runs.
+        say: Function that receives a line for each unreadable file of claims or papers, and one about excluded runs.
         says_excluded: False if the caller shows the line about excluded runs itself.
 
     Raises:
-        InputError: If study.json, results.parquet or measures.parquet cannot be read.
+        InputError: study.json, results.parquet or measures.parquet cannot be read.
     """
     from probes.report.data import read_study  # with pandas
 
@@ -53,11 +53,11 @@ def write_joined_report(folders: Sequence[Path], out: Path, say: Say = unheard) 
     from probes.report.join import joined, same_together
 
     if not folders:
-        raise InputError("there is no study folder", hint="name at least one", code="missing")
+        raise InputError("no study folder is given", hint="name at least one study folder", code="missing")
     if any(folder.resolve() == out.resolve() for folder in folders):
-        raise InputError("is one of the studies", out, hint=OTHER, code="conflict")
+        raise InputError("is one of the study folders", out, hint=OTHER, code="conflict")
     if (out / STUDY).exists():
-        raise InputError("is a study with a report of its own", out, hint=OTHER, code="conflict")
+        raise InputError("is a study folder, which has its own report", out, hint=OTHER, code="conflict")
     check_folder(out)
     studies = same_together([read_study(folder) for folder in folders])
     under = "Studies " + "; ".join(_under(study) for study in studies)
@@ -66,7 +66,7 @@ def write_joined_report(folders: Sequence[Path], out: Path, say: Say = unheard) 
 
 
 def _under(study: Study) -> str:
-    """Return the line below the title: name, scale, and the day, version and processor of the run."""
+    """Return the line below the title: name, scale, date, version of synthlang and processor."""
     environment = study.environment
     version, cores = environment.get("synthlang"), environment.get("cores")
     cpu = ", ".join(filter(None, (environment.get("cpu"), cores and plural(int(cores), "core"))))

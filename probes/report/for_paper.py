@@ -1,4 +1,4 @@
-"""Sentences for a paper: scores with their n and intervals, tests, versions, and what to cite."""
+"""Sentences for a paper: scores with n and intervals, tests, versions, and references."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ ABOUT = (
     "These lines can be copied. They have the scores of each condition, and the tested differences between conditions."
 )
 LEVEL = (
-    "Brackets hold 95 % t intervals over pretraining runs, each the mean of its fine-tuning seeds, or over fine-tuning "
-    "seeds where there is one run."
+    "Brackets hold 95 % t intervals over pretraining runs, where a run is the mean of its fine-tuning seeds. With one "
+    "run, they are over fine-tuning seeds."
 )
-NO_LEVEL = "There are no intervals, since each mean is of one value."
+NO_LEVEL = "There are no intervals, because each mean is of one value."
 PAIRED = "Conditions are compared by paired t-tests over models with the same seeds"
 WELCH = "and by Welch's test where they share no seeds"
 BUILT_IN = "a grammar of synthlang, which needs no other reference"
@@ -42,7 +42,7 @@ OF_FILES = "cite what the README of the data set names"
 
 
 def for_paper(material: Material, found: Sequence[Difference]) -> Section | None:
-    """Return the section, or None for a study without scores."""
+    """Return the section with sentences for a paper, or None for a study without scores."""
     if not material.conditions:
         return None
     scores = [_scores(c) for c in material.conditions]
@@ -118,7 +118,7 @@ def _cited(study: Study) -> Iterator[str]:
 
 
 def _sources(value: Any) -> Iterator[str]:
-    """Yield the specs of sources in settings, without options and the names of tasks."""
+    """Yield the specifications of sources in settings, without options and names of tasks."""
     if isinstance(value, Mapping | list | tuple):
         for inner in value.values() if isinstance(value, Mapping) else value:
             yield from _sources(inner)

@@ -22,7 +22,7 @@ from probes.results.schema import Labels
 from synthlang.fingerprint import fingerprint
 
 RANK = {"done": 0, "failed": 1}
-"""State of a cell → its rank. Of several parts, the state with the lowest rank is used. Other states mean not run."""
+"""State of a cell → rank. If parts of a study share a cell, the lowest rank is used. Other states come last."""
 STUDY, SCALE = "study", "scale"
 REPEATED = (
     "{:,} of {} of results are the same runs as in {} (equal fingerprints of all their stages). They count once, in "
@@ -31,11 +31,11 @@ REPEATED = (
 
 
 def pools(studies: Sequence[Study]) -> dict[str, list[Study]]:
-    """Group the studies of one scale that declare one pool. Claims are judged on all studies of a pool together.
+    """Group studies with the same scale and the same declared pool. Claims are tested on each pool as a whole.
 
     Returns:
-        Name of each pool → its studies, in order of appearance. A pool is named by its scale. If several pools have
-        that scale, the declared name follows in brackets.
+        Name of each pool → its studies, in order of appearance. The name is the scale. If several pools have this
+        scale, the declared name follows in brackets.
     """
     numbered = zip(studies, _declared(studies), strict=True)
     groups = grouped(numbered, lambda pair: (pair[0].scale, pair[1]))
@@ -52,22 +52,22 @@ def _declared(studies: Sequence[Study]) -> list[str]:
 
 
 def names_of_parts(studies: Sequence[Study]) -> list[str]:
-    """Return the name of each study in a joined report, which is that of its pool if the pool has several studies."""
+    """Return the name of each study in a joined report: the name of its pool if the pool has several studies."""
     names = _declared(studies)
     return [pool if names.count(pool) > 1 else name for pool, name in zip(names, names_of(studies), strict=True)]
 
 
 def results_of(studies: Sequence[Study]) -> Results:
-    """Return the results of all studies of a pool, for look-up by labels."""
+    """Return the results of all studies of a pool, which claims look up by labels."""
     after = [axes_that_set(study.config, is_after) for study in studies]
     before = {axis for study, axes in zip(studies, after, strict=True) for axis in {*study.axes} - axes}
     return Results(pooled([study.table for study in studies]), set().union(*after) - before)
 
 
 def same_together(studies: Sequence[Study]) -> list[Study]:
-    """Merge the folders of one study, which have equal names and fingerprints, in order of appearance.
+    """Merge the parts of each study, which have equal names and fingerprints. The order of appearance is kept.
 
-    Each cell, with its rows, is taken from the first folder where it is done.
+    Each cell, with its rows, is taken from the first part in which it is done.
     """
     groups = grouped(studies, lambda study: (study.name, study.fingerprint))
     return [group[0] if len(group) == 1 else _merged(group) for group in groups.values()]
@@ -109,7 +109,7 @@ def without_repeats(studies: Sequence[Study]) -> list[Study]:
     found = []
     for study, name in zip(studies, names_of(studies), strict=True):
         table = study.measured
-        # an alignment among the scores of a task has a run of its own
+        # an alignment among the scores of a task has another run than the task
         named = table[(table["run"] != "") & ~table["measure"].isin(list(ALIGNMENT_MEASURES))]
         repeated = named[named["run"].isin(list(runs))]
         scores = repeated[is_score(repeated)]

@@ -19,7 +19,7 @@ CHARACTERS = {
     "α": r"$\alpha$", "β": r"$\beta$", "→": r"$\rightarrow$", "←": r"$\leftarrow$", "↔": r"$\leftrightarrow$",
     "×": r"$\times$", "≥": r"$\geq$", "≤": r"$\leq$", "±": r"$\pm$", "·": r"$\cdot$", "\u00a0": "~",
 }  # fmt: skip
-"""Signs with a meaning in LaTeX, and signs that pdflatex's usual fonts lack. Other letters stay as they are (UTF-8)."""
+"""Character with a meaning in LaTeX, or that the usual fonts of pdflatex lack → replacement."""
 ESCAPES = str.maketrans(CHARACTERS)
 NEEDS = "% needs \\usepackage{array,booktabs,longtable}\n"
 WRAPPED = r">{\raggedright\arraybackslash}p{4cm}"
@@ -52,7 +52,7 @@ def csv_table(table: Table) -> str:
 
 
 def _plain(entry: Entry) -> str:
-    """Return the entry on one line, with all digits."""
+    """Return the entry as text on one line, with all digits."""
     if isinstance(entry, float):
         return DIGITS.format(entry)
     return "" if entry is None else str(entry) if isinstance(entry, int) else " ".join(entry_text(entry).split())

@@ -26,7 +26,7 @@ CONDITIONS = 100
 """Largest number of conditions in the table of a measure. measures.csv has all of them."""
 MOST = 6
 """Largest number of figures over layers, and over steps."""
-NOTE = "Bands are 95 % intervals over pretraining seeds or over adjustments of one pretraining; one model has none."
+NOTE = "Bands are 95 % intervals over pretraining seeds or adjustments of one pretraining. One model has no band."
 WORDS_ROWS, BARS = 100, 24
 """Largest number of conditions of a table, and of a figure, of words without context."""
 WORDS_NOTE = (
@@ -34,16 +34,18 @@ WORDS_NOTE = (
     "words that are one subword in both languages: by embeddings before and after a rotation, and by static vectors."
 )
 WORDS_LINES = (
-    " Lines are 95 % intervals over pretraining seeds or over adjustments of one pretraining; one model has none."
+    " Lines are 95 % intervals over pretraining seeds or adjustments of one pretraining. One model has no line."
 )
 
 
 @dataclass(frozen=True)
 class MeasureCurve:
-    """A measure of a probe at several places.
+    """A measure of a probe at several layers or steps.
 
     Attributes:
-        at: The layer of a curve over steps, as the end of a title.
+        probe: Name of the probe.
+        measure: Name of the measure.
+        at: End of the title, which names the layer of a curve over steps.
         rows: The measurements, with the columns condition and place.
     """
 
@@ -54,7 +56,7 @@ class MeasureCurve:
 
     @cached_property
     def lines(self) -> Lines:
-        """Condition → place → the interval over its models, ordered by place."""
+        """Condition → layer or step → interval over models, in ascending order."""
         lines: dict[str, dict[float, Interval]] = {}
         for (name, place, _), interval in intervals_over_models(self.rows, ["condition", "place"]).items():
             lines.setdefault(name, {})[place] = interval
@@ -87,7 +89,7 @@ def over_training(material: Material) -> Section | None:
 def measure_curves(material: Material, along: Along) -> list[MeasureCurve]:
     """Return the measures that have values at several layers or steps.
 
-    The measures that claims read come first, in the order of the claims, then the main measures of the probes.
+    The measures of claims come first, in the order of the claims, then the main measures of the probes.
     """
     table = material.study.table
     rows = table[table[along].notna()]
@@ -138,7 +140,7 @@ def _section(heading: str, along: Along, label: str, note: str, material: Materi
 
 
 def words_alone(material: Material) -> Section | None:
-    """Return a figure and a table for each probe of rows of the embedding matrix, or None without such a probe."""
+    """Return the section on words without context, with a figure and a table for each probe, or None."""
     found: dict[str, dict[str, dict[str, Interval]]] = {}
     for (probe, condition, measure), interval in _by_condition(material, list(WITHOUT_CONTEXT)).items():
         found.setdefault(probe, {}).setdefault(condition, {})[measure] = interval
@@ -158,7 +160,7 @@ def words_alone(material: Material) -> Section | None:
 
 
 def measures_alone(material: Material) -> Section | None:
-    """Return a table of the measures without a layer or a step whose declarations have a title, or None without any."""
+    """Return the section with a table of measures that have a title but no layer or step, or None without any."""
     names = [name for name in titled(material.study.table) if name not in WITHOUT_CONTEXT]
     body: list[list[Entry]] = [
         [f"{probe}: {measure}", _title(probe, measure), condition, interval]

@@ -1,4 +1,4 @@
-"""Section of maps: measures over two settings at once, where the grid has two axes of numbers."""
+"""Section of maps, which show a measure over two axes of numbers."""
 
 from __future__ import annotations
 
@@ -26,16 +26,13 @@ ALIGNED = "Word-embedding alignment, all types (%)"
 NOTE = "Each number is a mean over pretraining seeds."
 
 Cells = dict[tuple[str, str], float]
-"""Labels up and across → the mean over models."""
+"""(label of the vertical axis, label of the horizontal axis) → mean over models."""
 
 
 def maps(material: Material) -> Section | None:
-    """Return maps over the last two axes of numbers, for each label of the other axes.
+    """Return the section of maps over the last two axes of numbers, or None if the grid has fewer such axes.
 
-    There is a map of the alignment, and a map of Δ for each task.
-
-    Returns:
-        The section, or None if the grid does not have two axes of numbers.
+    For each combination of labels of the other axes there is a map of the alignment, and a map of Δ for each task.
     """
     study, layout = material.study, material.layout
     numbers = {axis: numbers_of(labels) for axis, labels in layout.axes.items()}
@@ -43,7 +40,7 @@ def maps(material: Material) -> Section | None:
     if len(crossed) < 2:
         return None
     up, across = crossed[-2:]
-    # one number under two names
+    # the two names of one measure
     aligned = study.table["measure"].isin(["alignment_all", ALIGNMENT_MEASURES["alignment_all"]])
     wanted = [("Alignment", ALIGNED, aligned)]
     for task, conditions in material.tasks.items():

@@ -1,7 +1,7 @@
 """First section of a report: the verdicts, the main figure beside the scores, and the differences in words.
 
-The main figure shows Δ. It has bars beside the paper's numbers if a paper prints them, else a curve over an axis of
-numbers if there is one, else bars. The figure is then removed from its own section.
+The main figure shows Δ: as bars beside the numbers of a paper, or else as a curve over an axis of numbers, or else as
+bars. A curve in the first section is removed from the section of curves.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ TITLE = "At a glance"
 ROWS = 40
 """Largest number of conditions of the table."""
 PANELS = 6
-"""Largest number of tasks of the bars of Δ."""
+"""Largest number of tasks in a figure of bars."""
 CURVE = 3
-"""Smallest number of labels of an axis whose curve becomes the main figure."""
+"""Smallest number of labels of an axis for a curve as the main figure."""
 LINES = 6
-"""Largest number of lines on differences."""
+"""Largest number of lines about differences."""
 AXES = {"delta": "Δ (points)", "zs": "ZS (percent)"}
 NOTES = {"delta": "Δ = SUP − ZS: lower is better", "zs": "ZS: higher is better"}
 
@@ -108,7 +108,7 @@ def overview(
 
 def _few(lines: Sequence[str]) -> list[str]:
     left = len(lines) - LINES
-    return [*lines[:LINES], *([f"{left} more comparisons are in the table of differences below."] if left > 0 else [])]
+    return [*lines[:LINES], *([f"The table of differences below has {left} more comparisons."] if left > 0 else [])]
 
 
 def bars_of_scores(material: Material, measures: Mapping[str, str], printed: Printed) -> Figure | None:
@@ -127,8 +127,8 @@ def bars_of_scores(material: Material, measures: Mapping[str, str], printed: Pri
 def _scores(material: Material, measures: Mapping[str, str], printed: Printed, is_drawn: bool) -> Table:
     """Return the table of scores, alignment and perplexity, in percent, with a row for each combination of settings.
 
-    The scores of all tasks stand in one row, with the paper's numbers in small print. The majority baseline is beside
-    SUP. Models that failed training come last.
+    A row has the scores of all tasks, with printed numbers in small print and the majority baseline below SUP. Excluded
+    runs come last.
     """
     group = material.layout.group
     order = list(dict.fromkeys((c.has_failed, group(c.labels)) for c in material.every))
@@ -139,8 +139,8 @@ def _scores(material: Material, measures: Mapping[str, str], printed: Printed, i
     by_task = grouped(material.every, lambda c: c.task).values()
     small += ["the majority baseline"] if any(len(_baselines(of)) > 1 for of in by_task) else []
     below = f"; {' and '.join(small)} in small print" if small else ""
-    intervals = "in the figure, and under Scores" if is_drawn else "under Scores"
-    return Table(f"Means in percent{below}. Intervals: {intervals}.", *by_rows(columns), 1, "", ROWS)
+    intervals = "in the figure and under Scores" if is_drawn else "under Scores"
+    return Table(f"Means in percent{below}. Intervals are {intervals}.", *by_rows(columns), 1, "", ROWS)
 
 
 def _named(condition: Condition, layout: Layout) -> str:
@@ -159,7 +159,7 @@ def _columns(rows: Sequence[Sequence[Condition]], measures: Mapping[str, str], p
         yield from _supervised(task if several else "", conditions)
     firsts = [of[0] for of in rows]
     alignment = printed.alignment([c for of in rows for c in of])
-    if all(c.mean(alignment) is None for c in firsts):  # results of before it was measured by direction
+    if all(c.mean(alignment) is None for c in firsts):  # earlier results lack the directions
         alignment = ALIGNMENT
     aligned = [_beside_paper(c.mean(alignment), c, alignment, printed) for c in firsts]
     tokens = [None if (mean := c.mean(TOKENS_PER_WORD)) is None else number(mean, 2) for c in firsts]

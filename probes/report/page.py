@@ -21,12 +21,12 @@ from probes.statistics import Interval
 LONG, LONGER = 30, 150
 """Lengths in characters from which a text of a table needs a wide column, and an even wider one."""
 EXACT = 9
-"""Digits after the point in which equal numbers agree, however they were summed."""
+"""Decimal places to which numbers are rounded before they are compared, because sums differ in their last digits."""
 
 
 @dataclass(frozen=True)
 class Paragraph:
-    """A paragraph. The ``kind`` "note" marks text that a reader must not miss."""
+    """A paragraph. The kind "note" marks a warning, "lead" the main result, and "text" any other paragraph."""
 
     text: str
     kind: str = "text"
@@ -40,7 +40,14 @@ class Bullets:
 
 
 class Shown(NamedTuple):
-    """A cell as it is shown: its text, a ``small`` text below, its CSS classes, and the kind of its badge."""
+    """A cell of a table on a page.
+
+    Attributes:
+        text: The text.
+        small: Text in small print below.
+        css: CSS classes.
+        badge: Kind of the badge, or "".
+    """
 
     text: str
     small: str
@@ -49,7 +56,7 @@ class Shown(NamedTuple):
 
 
 class ShownTable(NamedTuple):
-    """A table as it is shown."""
+    """The part of a table that a page shows."""
 
     caption: str
     header: Sequence[Shown]
@@ -63,8 +70,8 @@ class Table:
     Attributes:
         texts: Number of the first columns that are texts and aligned left. The other columns are numbers.
         name: Name of the file that holds the whole table, or "" without a file.
-        limit: Largest number of rows on the page. The caption counts all rows.
-        digits: Digits after the point.
+        limit: Largest number of rows on the page. If there are more, the caption has the number of all rows.
+        digits: Number of decimal places.
         hidden: Columns that the page leaves out. The CSV file has them.
     """
 
@@ -81,16 +88,16 @@ class Table:
         """Return the part of the table that a page shows."""
         caption, rows = self.caption, self.rows
         if self.limit is not None and len(rows) > self.limit:
-            where = f"; all are in tables/{self.name}.csv" if self.name else ""
-            caption += f" The first {self.limit:,} of {len(rows):,} rows{where}."
+            where = f", and tables/{self.name}.csv has all" if self.name else ""
+            caption += f" The page has the first {self.limit:,} of {len(rows):,} rows{where}."
             rows = rows[: self.limit]
         return ShownTable(caption, self._shown(self.header), [self._shown(row) for row in rows])
 
     def without_constant(self, kept: Collection[str] = ()) -> Table:
         """Hide the columns that have the same number in all rows, if there are several rows.
 
-        The caption names the columns and their numbers. A column stays if it is one of ``kept``, or if its intervals
-        show that its numbers are not certain.
+        The caption lists the hidden columns and their numbers. A column stays if it is one of ``kept``, or if it has
+        intervals with different bounds.
         """
         found = {}
         for column in range(self.texts, len(self.header)) if len(self.rows) > 1 else ():
@@ -133,7 +140,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class Code:
-    """Text that is shown as it is."""
+    """Text in a fixed-width font, with its line breaks."""
 
     text: str
 
@@ -154,7 +161,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class Folded:
-    """Blocks behind a line that opens them. On paper they are open unless they are ``aside``."""
+    """Blocks that a page hides behind the line ``summary``. In print they are visible unless ``aside`` is True."""
 
     summary: str
     blocks: Sequence[Paragraph | Bullets | Terms | Table | Code | Figures]
@@ -189,7 +196,7 @@ def flat(blocks: Sequence[Block]) -> Iterator[Block]:
 
 
 def html_page(title: str, under: str, sections: Sequence[Section], command: str = "report") -> str:
-    """Return the page as HTML, where ``command`` names the command of synthlang that made it."""
+    """Return a page as HTML. ``command`` is the command of synthlang that writes the page."""
     template = _templates().get_template("page.html.j2")
     return template.render(title=title, under=under, sections=sections, command=command)
 

@@ -10,17 +10,17 @@ from probes.results.scores import ALIGNMENT, FORWARD
 from synthlang.errors import InputError
 
 SHOWN = {"delta": "Δ", "zs": "ZS"}
-"""Scores by which conditions are compared, and their titles. A study without SUP has only ZS."""
+"""Scores by which conditions are compared → their titles. A study without SUP has only ZS."""
 
 
 class Printed:
     """Scores that tables of papers print for single conditions.
 
-    Printed means are left out. If two tables print a number, the first one counts. A file that cannot be read
-    contributes none, and the report notes it.
+    Printed means over conditions are left out. If two tables print a number for the same condition, the first table
+    counts. A file that cannot be read is skipped here, and the report has a note about it.
 
     Args:
-        papers: Names of tables, as studies have them.
+        papers: Names of tables, in the form of the key ``paper`` of a study.
     """
 
     def __init__(self, papers: Iterable[str]) -> None:
@@ -41,7 +41,7 @@ class Printed:
     def of(self, condition: Condition, measure: str) -> float | None:
         """Return the printed number of a measure for a condition, or None.
 
-        The condition must have all labels of the number. Of several numbers, the one with the most labels is returned.
+        The condition must have all labels of the number. If several numbers match, the one with most labels counts.
         """
         known = {*condition.labels.items(), ("task", condition.task)}
         found = [(len(where), x) for (name, where), x in self._numbers.items() if name == measure and where <= known]

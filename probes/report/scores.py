@@ -1,4 +1,4 @@
-"""Means and intervals of a study: for each cell, and for each condition over its seeds."""
+"""Means and intervals of the scores of a study, for each cell and for each condition."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from probes.statistics import Interval, mean_of, numbers_among
 T = TypeVar("T")
 
 CLIPPED = (
-    "Where an interval reaches beyond the possible scores (0 to 100, or −100 to 100 for Δ), the page shows it up "
-    "to that limit; the files tables/*.csv have the exact bounds."
+    "If an interval exceeds the range of possible scores (0 to 100, or −100 to 100 for Δ), the page shows it up to the "
+    "limit. The files tables/*.csv have the exact bounds."
 )
 FAILED_TRAINING = Badge("not learned", "bad")
 OF_ROW = ("cell", "task", "metric", "seed", "pretrain_seed", "pretrain", "adjust", FAILED)
@@ -35,10 +35,10 @@ Column = tuple[str, Sequence[Entry]]
 
 @dataclass(frozen=True)
 class Row:
-    """Scores, in percent points, of a cell on a task with one fine-tuning seed.
+    """Scores, in percent, of a cell on a task with one fine-tuning seed.
 
     Attributes:
-        failed: The reason why the model counts as failed training, or "".
+        failed: The reason why the run is excluded, or "".
         values: Score → value, without scores that were not measured.
     """
 
@@ -56,7 +56,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Condition:
-    """Cells that differ only in seeds, on one task. Models that failed training form separate conditions.
+    """Cells that differ only in seeds, on one task. Excluded runs form separate conditions.
 
     With several pretraining runs, an interval is over runs, since the fine-tuning seeds of one run are not independent.
     The value of a run is the mean over its fine-tuning seeds. With one run, an interval is over fine-tuning seeds and
@@ -65,6 +65,8 @@ class Condition:
     Attributes:
         labels: Axis → label, without the axes of seeds.
         label: The labels of the axes that vary in the study, joined.
+        task: Name of the task.
+        rows: The scores of all cells and fine-tuning seeds.
     """
 
     labels: Mapping[str, str]
@@ -79,18 +81,18 @@ class Condition:
 
     @property
     def has_failed(self) -> bool:
-        """True if the models failed training."""
+        """True if the runs are excluded."""
         return bool(self.first.failed)
 
     @cached_property
     def clusters(self) -> list[list[Row]]:
-        """Rows by pretraining run. With one run or a given model, rows by cell, which then differ in the adjustment."""
+        """Rows grouped by pretraining run. With one run or a given model, rows are grouped by cell (adjustment)."""
         runs = grouped(self.rows, lambda row: row.pretrain or row.cell)
         return list((runs if len(runs) > 1 else grouped(self.rows, lambda row: row.cell)).values())
 
     @property
     def runs(self) -> int:
-        """The number of pretraining runs. For a given model, this is the number of cells that differ in other seeds."""
+        """The number of groups in ``clusters``: pretraining runs, or cells of one run or of a given model."""
         return len(self.clusters)
 
     @property
@@ -100,10 +102,10 @@ class Condition:
 
     @property
     def seeds(self) -> str:
-        """The number of models and seeds, as ``1 model × 3 seeds`` or, if unequal, ``2 models, 5 seeds``.
+        """Text with the numbers of models and seeds: ``1 model × 3 seeds`` or, if unequal, ``2 models, 5 seeds``.
 
-        Cells on one pretraining that differ in other seeds are adjustments: ``2 models × 3 adjustments × 1 seed``. If a
-        row lacks a score that others have, or has NaN, the text counts only the complete rows.
+        Cells on one pretraining that differ in other seeds are adjustments: ``2 models × 3 adjustments × 1 seed``. If
+        rows lack a score that others have, or have NaN, the number of complete rows follows.
         """
         made = [Counter(row.adjust for row in cluster) for cluster in self.clusters]
         sizes = [size for of_run in made for size in of_run.values()]
@@ -120,13 +122,13 @@ class Condition:
 
     @cached_property
     def delta(self) -> Interval | None:
-        """Δ = SUP − ZS."""
+        """Interval of Δ = SUP − ZS, or None if no row has Δ."""
         return self.interval("delta")
 
     def values(self, column: str) -> list[float]:
         """Return the values behind the interval: the means of runs, or the values of seeds for a single run.
 
-        An alignment has one value for each run, a perplexity one for each pretraining.
+        An alignment has one value for each run, and a perplexity has one value for each pretraining.
         """
         values, unit = over_models((row.pretrain or row.cell, row.cell, row.values.get(column)) for row in self.rows)
         of_runs = column.startswith("alignment") and unit == "fine-tuning seeds"
@@ -149,11 +151,11 @@ class Material:
 
     Attributes:
         rows: All rows of scores.
-        cells: A record for each cell on each task, without models that failed training.
-        conditions: A record for each condition on each task, without models that failed training.
-        failed: The conditions of models that failed training.
+        cells: A condition for each single cell on each task, without excluded runs.
+        conditions: The conditions on each task, without excluded runs.
+        failed: The conditions of excluded runs.
         layout: The order and the titles of the axes.
-        budget: The figures that may still be drawn.
+        budget: The number of figures that may still be drawn.
         claimed: Measures of probes that claims read, which are drawn first.
     """
 
@@ -168,7 +170,7 @@ class Material:
 
     @property
     def every(self) -> list[Condition]:
-        """All conditions. Models that failed training come last."""
+        """All conditions. Those of excluded runs come last."""
         return [*self.conditions, *self.failed]
 
     @property
@@ -178,12 +180,18 @@ class Material:
 
     @property
     def by_settings(self) -> list[list[Condition]]:
-        """All conditions, grouped by settings: a group has a condition for each task."""
+        """All conditions, grouped by settings. A group has one condition for each task."""
         return list(grouped(self.every, lambda c: (c.has_failed, *sorted(c.labels.items()))).values())
 
 
 def scores_of(study: Study, claimed: Sequence[str] = (), budget: FigureBudget | None = None) -> Material:
-    """Return the scores of a study. Rows of a task that differ only in seeds form a condition."""
+    """Return the scores of a study. Rows of a task that differ only in seeds form a condition.
+
+    Args:
+        study: The study.
+        claimed: Measures of probes that claims read.
+        budget: The number of figures that may be drawn (default: by the number of cells).
+    """
     rows = _rows(study)
     settings = [settings_of(row.labels, row.cell) for row in rows]
     of_measures = (settings_of(labels_of(text), cell) for cell, text in distinct(study.measured, "cell", "labels"))

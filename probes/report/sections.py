@@ -1,4 +1,4 @@
-"""All sections of a study report in reading order, and the sections that show records unchanged."""
+"""Sections of a study report in reading order. Those on scores, failures, left-out data and settings are made here."""
 
 from __future__ import annotations
 
@@ -55,8 +55,9 @@ from probes.study.common_settings import DIFFERS
 from synthlang.strict_yaml import write_yaml
 
 CONDITIONS, SEEDS, FAILED, LOGS, DROPPED, CELLS = 120, 300, 50, 10, 150, 100
-"""Largest number of rows of the tables on the page, and of logs."""
+"""Largest numbers of rows in the tables of the page. LOGS is the largest number of logs."""
 LOG_LINES = 60
+"""Largest number of lines of a log, counted from its end."""
 EXPLAINED = (
     "Source is the score of a model that was fine-tuned and tested on the source language. SUP (supervised) was "
     "fine-tuned and tested on the other language. ZS (zero-shot) was fine-tuned on the source language and tested on "
@@ -68,17 +69,17 @@ INTERVALS = (
     "fine-tuning seeds."
 )
 TITLES = {**SHOWN, "sup": "SUP", MAJORITY: "Majority", "parent": "Source"}
-"""Columns of the tables of scores. On a phone the first of them are visible without scrolling."""
-OF_PERPLEXITY = "Perplexity is over masked words of the source language's dev set, as logged during pretraining."
+"""Score → title of its column. On a phone the first columns are visible without scrolling."""
+OF_PERPLEXITY = "Perplexity is over masked words of the dev set of the source language, as logged during pretraining."
 OF_FAILED = (
-    "Models that have not learned stand last in each table, and no mean, figure, comparison or claim includes them. "
-    "They are beyond a limit of the study, or hardly better than the majority baseline."
+    "Models that have not learned come last in each table and are excluded from means, figures, comparisons and "
+    "claims. They exceed a limit of the study, or are hardly better than the majority baseline."
 )
-LANGUAGES = "One sentence of the training text in each language, decoded from the tokens that the models read."
+LANGUAGES = "This is one sentence of the training text in each language, decoded from the tokens that the models read."
 DROPPED_CAPTION = (
-    "Counts of what each kind of stage left out, cut short, changed or could not change, by reason, and of the "
-    "sentence pairs that remained. Least and Most are the smallest and the largest count in one stage. In stages is "
-    "the number of stages with such a count among the stages that read these data."
+    "The table counts items that a kind of stage left out, shortened, changed or could not change, and sentence pairs "
+    "that remained. Least and Most are the smallest and the largest number in one stage. In stages is the number of "
+    "stages with such items among all stages that read these data."
 )
 WRITTEN = "This is the study file. The key base names files whose settings it changes."
 RESOLVED = (
@@ -135,7 +136,7 @@ def files_of(title: str, under: str, parts: Sequence[Section]) -> Iterator[tuple
 
 
 def _languages(study: Study, layout: Layout) -> Section | None:
-    """Return an example sentence of each pretraining language, or None if none is recorded."""
+    """Return the section with an example sentence of each language, or None if none is recorded."""
     labels = {cell.name: cell.labels for cell in study.cells}
     of_languages = axes_that_set(study.config, is_of_languages)
     axes = [axis for axis in layout.axes if axis in of_languages or is_of_languages(axis)]
@@ -151,7 +152,7 @@ def _failed(study: Study) -> Section | None:
     cells = [cell for cell in study.cells if cell.status == "failed"]
     if not cells:
         return None
-    caption = "These cells failed with an error. The others were run."
+    caption = "These cells failed with an error."
     table = Table(caption, ["Cell", "Error"], [[c.name, c.error or "no message"] for c in cells], 2, "failed", FAILED)
     logs = [
         Folded(f"{c.name}: log", [Code("\n".join(c.log.rstrip().splitlines()[-LOG_LINES:]))])
@@ -218,7 +219,7 @@ def _table(task: str, conditions: Sequence[Condition], material: Material, place
 
 
 def _dropped(study: Study) -> Section | None:
-    """Return a table of dropped data by stage, data and reason, or None if nothing was recorded."""
+    """Return the section on data that stages left out or changed, or None if nothing was recorded."""
     if not study.dropped:
         return None
     body: list[list[Entry]] = []
@@ -244,7 +245,7 @@ def _drop_counts(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple
 
 
 def _settings(study: Study) -> Section:
-    """Return the study as it was written, and the resolved settings, as YAML."""
+    """Return the section with the study file and the resolved settings as YAML."""
     written = write_yaml(dict(study.config)) if study.config else "No settings were recorded."
     blocks: list[Block] = [Paragraph(WRITTEN), Code(written)]
     if study.settings:
@@ -252,13 +253,13 @@ def _settings(study: Study) -> Section:
         blocks.append(Folded("All settings", [Paragraph(RESOLVED), full], aside=True))
     else:
         blocks.append(
-            Paragraph("The combined settings were not recorded; run the study command again to record them.", "note")
+            Paragraph("The combined settings are not recorded. Run the study command again to record them.", "note")
         )
     return Section("Settings", blocks)
 
 
 def _provenance(study: Study) -> Section:
-    """Return fingerprints, environment and computing time."""
+    """Return the section with fingerprints, environment and computing time."""
     stages = list(dict.fromkeys(stage for cell in study.cells for stage in cell.stages))
     changed = [", ".join(f"{key}={_value(value)}" for key, value in c.overrides.items()) for c in study.cells]
     body = [

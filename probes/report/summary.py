@@ -1,4 +1,4 @@
-"""Results of a study in sentences that are made from the numbers, and the correlation of alignment with transfer."""
+"""Results of a study as sentences, and the correlation of alignment with transfer."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from probes.results.scores import FORWARD
 from probes.statistics import mean_of
 
 SMALL_N = 20
-"""Below this number of conditions a rank correlation is called a hint."""
+"""Number of conditions below which a report calls a rank correlation a hint."""
 NAMED = 8
-"""Largest number of labels, tasks or claims that a sentence names."""
+"""Largest number of labels, tasks or claims that a sentence lists."""
 
 
 def what_was_run(material: Material) -> str:
-    """Describe how many cells are done, which axes vary, and what was scored with how many seeds."""
+    """Return a sentence with the numbers of cells by state, the axes that vary, the tasks and the number of seeds."""
     study = material.study
     done = study.count("done")
     states = [
@@ -44,7 +44,7 @@ def what_was_run(material: Material) -> str:
 
 
 def claims_in_words(comparisons: Comparisons) -> list[tuple[Badge, Sequence[str]]]:
-    """Return the claims by verdict, with the number of comparisons that hold if not all do."""
+    """Return the claims grouped by verdict. A claim that does not replicate has the number of comparisons that hold."""
     judged = [(claim.claim, one) for claim in comparisons.claims for one in claim.judged]
     several = len({one.pool for _, one in judged}) > 1
     found = list[tuple[Badge, Sequence[str]]]()
@@ -55,7 +55,7 @@ def claims_in_words(comparisons: Comparisons) -> list[tuple[Badge, Sequence[str]
 
 
 def _told(claim: Claim, judged: PoolVerdict, several: bool) -> str:
-    """Return a claim and its pool, with the number of comparisons that hold unless it replicates."""
+    """Return a claim and its pool. A claim that does not replicate has the number of comparisons that hold."""
     held, run = judged.outcomes.count("holds"), len(judged.outcomes)
     notes = [f"{held} of {run} hold"] if run > 1 and judged.verdict != "replicates" else []
     notes += [judged.pool] if several and judged.pool else []
@@ -63,9 +63,9 @@ def _told(claim: Claim, judged: PoolVerdict, several: bool) -> str:
 
 
 def verdicts_in_words(comparisons: Comparisons) -> str:
-    """Count how many claims replicate.
+    """Return a sentence with the number of claims that replicate.
 
-    Where no claim was tested, the printed numbers are counted instead. The text is empty without papers.
+    If no claim was tested, the sentence is about printed numbers instead. It is empty without papers.
     """
     verdicts = [one.verdict for claim in comparisons.claims for one in claim.judged]
     what = "claim"
@@ -88,7 +88,7 @@ def verdicts_in_words(comparisons: Comparisons) -> str:
 
 
 def correlations_in_words(material: Material) -> list[str]:
-    """Describe the correlation of alignment and Δ on each task, or why there is none."""
+    """Return lines with the correlation of alignment and Δ on each task, or the reasons why there is none."""
     correlated = {task: correlate(members, "alignment_all") for task, members in material.tasks.items()}
     known = {task: one for task, one in correlated.items() if one.found.r is not None}
     lines = []
@@ -106,7 +106,7 @@ def correlations_in_words(material: Material) -> list[str]:
 
 
 def caveat(material: Material) -> str:
-    """Describe what the intervals do not cover if conditions rest on one pretraining, else return ""."""
+    """Return a warning about conditions with only one pretraining seed, or "" without such conditions."""
     found = material.conditions
     alone = sum(condition.pretrainings == 1 and bool(condition.first.pretrain) for condition in found)
     if not alone:
@@ -159,7 +159,7 @@ def correlations(tasks: Mapping[str, Sequence[Condition]]) -> list[Block]:
     for task, members in tasks.items():
         for column, name in NAMES.items():
             if column == FORWARD and not any(member.interval(column) for member in members):
-                continue  # results of versions that did not write it
+                continue  # earlier versions did not write this column
             correlated = correlate(members, column)
             found = correlated.found
             p = "–" if found.p is None else f"{found.p:.4f}" + (" exact" if found.exact else "")
@@ -175,7 +175,7 @@ def correlations(tasks: Mapping[str, Sequence[Condition]]) -> list[Block]:
         f"{RESAMPLED} conditions they are from Student's t and Fisher's transformation."
     )
     table = Table(caption, ["Task", "Alignment", "n", "ρ", "95 % interval", "p"], body, 2, "correlations")
-    few = "the conditions are few, they" if max(map(len, tasks.values())) < SMALL_N else "the conditions"
+    few = "the conditions are few and" if max(map(len, tasks.values())) < SMALL_N else "the conditions"
     warning = (
         f"Read with care: {few} share languages and objectives, so they are not independent, and p and the "
         "interval look more certain than they are. A correlation does not show that alignment causes transfer. "

@@ -1,4 +1,4 @@
-"""Scores of a study in a terminal: a line for each cell as it ends, then a table of conditions and printed numbers."""
+"""Scores of a study for the terminal: a line for each finished cell, and a table of conditions and printed numbers."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ if TYPE_CHECKING:
 LINES = 60
 """Largest number of lines of the table."""
 SCORES = (("SUP", "sup"), ("ZS", "zs"), ("Δ", "delta"))
-NOTES = {"Δ": "Δ = SUP − ZS", "95 %": "95 %: t interval", "paper": "paper: as it prints them"}
+NOTES = {"Δ": "Δ = SUP − ZS", "95 %": "95 %: t interval", "paper": "paper: printed numbers"}
+"""Header of a column → its explanation in the caption."""
 
 Row = Mapping[str, Any]
 
 
 def cell_line(rows: Sequence[Row]) -> str:
-    """Return a line with the scores of a cell, as means over fine-tuning seeds in percent."""
+    """Return a line with the scores of a cell: means over fine-tuning seeds, in percent."""
     tasks: dict[str, list[Row]] = {}
     for row in rows:
         tasks.setdefault(row["task_name"] or row["task"], []).append(row)
@@ -38,10 +39,9 @@ def cell_line(rows: Sequence[Row]) -> str:
 
 
 def score_table(material: Material, printed: Printed) -> ConsoleTable:
-    """Return the table of scores, a line for each condition and task.
+    """Return the table of scores, with a line for each condition and task.
 
-    It has the mean of Δ or ZS over models (or fine-tuning seeds) with its 95 % t interval, and the number that the
-    paper prints.
+    A line has the mean of Δ or ZS over models (or fine-tuning seeds), its 95 % t interval, and the printed number.
     """
     from probes.report.console import console_table  # with matplotlib
     from probes.report.page import Table

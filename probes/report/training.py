@@ -26,7 +26,7 @@ from probes.statistics import Interval, numbers_among
 
 PARENT = "parent"
 LANGUAGES = {PARENT: "source", "other": "other language"}
-"""Language in the names of measures → language on the page."""
+"""Language in the names of measures → its title on the page."""
 ROWS = 120
 """Largest number of rows of the table of perplexities."""
 CAPTION = (
@@ -35,7 +35,7 @@ CAPTION = (
 )
 BANDS = "Bands are 95 % intervals over pretraining seeds."
 READ = 60
-"""Largest number of runs whose logs are read. A log is long, and a figure has no room for more lines."""
+"""Largest number of runs whose logs are read, because a log is long and a figure has no room for more lines."""
 POINTS = 100
 """Approximate largest number of points of a line."""
 PANELS = 4
@@ -50,12 +50,13 @@ LEFT_OUT = 12
 
 @dataclass(frozen=True)
 class Pretrained:
-    """Pretrainings that differ only in seeds. Models that failed training form separate groups.
+    """Pretrainings that differ only in seeds. Excluded runs form separate groups.
 
     Attributes:
         labels: Axis → label, without the axes of seeds.
+        failed: True if the runs are excluded.
         models: Number of models.
-        perplexities: Language, as measures call it → the interval over models.
+        perplexities: Language, by its name in measures → interval over models.
     """
 
     labels: Mapping[str, str]
@@ -65,14 +66,19 @@ class Pretrained:
 
     @property
     def order(self) -> tuple[bool, float]:
-        """The sort key, which puts the lowest perplexity first and failed training last."""
+        """Sort key: the lowest perplexity comes first, and excluded runs come last."""
         parent = self.perplexities.get(PARENT)
         return self.failed, math.inf if parent is None else parent.mean
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A pretraining and the cells that share it."""
+    """A pretraining.
+
+    Attributes:
+        cells: The cells that share the pretraining.
+        condition: Name of the condition of the first cell.
+    """
 
     cells: Sequence[Cell]
     condition: str
@@ -84,7 +90,7 @@ class Run:
 
     @property
     def name(self) -> str:
-        """The names of the first cells."""
+        """The names of the first cells, joined."""
         return first_few([cell.name for cell in self.cells], NAMED, "; ")
 
     @cached_property
@@ -102,15 +108,15 @@ class Run:
     @property
     def _log(self) -> Path:
         folder = self.cells[0].folder
-        assert folder is not None, "only the logs of folders that are at hand are read"
+        assert folder is not None, "only the logs of existing folders are read"
         return folder / "metrics.jsonl"
 
 
 def pretrained(study: Study) -> list[Pretrained]:
     """Return the perplexities of all pretrainings, the best first.
 
-    A pretraining that several cells share counts once. It appears under the first of its cells that has learned, else
-    under the first one.
+    A pretraining that several cells share counts once, with the labels of its first cell that is not excluded, or else
+    of its first cell.
     """
     table = study.perplexities.astype({"cell": str, "pretrain": str})
     table = table.assign(beyond=table[FAILED] != "").sort_values("beyond", kind="stable")
@@ -128,7 +134,7 @@ def pretrained(study: Study) -> list[Pretrained]:
 
 
 def pretraining(material: Material) -> Section | None:
-    """Return a table of the perplexities of all pretrainings, or None if no perplexity is known."""
+    """Return the section with a table of the perplexities of all pretrainings, or None if no perplexity is known."""
     found, layout = pretrained(material.study), material.layout
     if not found:
         return None
@@ -147,7 +153,7 @@ def pretraining(material: Material) -> Section | None:
 
 
 def best_perplexity(material: Material) -> str:
-    """Name the conditions of the lowest perplexities of the source language, or return "" for fewer than two."""
+    """Return a sentence with the two conditions of lowest source perplexity, or "" for fewer than two conditions."""
     known = [one for one in pretrained(material.study) if PARENT in one.perplexities and not one.failed]
     if len(known) < 2:
         return ""
@@ -163,7 +169,7 @@ def _with_bounds(interval: Interval) -> str:
 
 
 def training(material: Material) -> Section:
-    """Return curves of the runs. Cells that share a run share its curves."""
+    """Return the section with curves of the runs. Cells that share a run share its curves."""
     runs = _runs(material)
     if not runs:
         return Section("Training", [Paragraph("No pretraining run was recorded.", "note")])
@@ -198,9 +204,9 @@ def _runs(material: Material) -> list[Run]:
 
 
 def _single(known: Sequence[Run], budget: FigureBudget) -> list[Block]:
-    """Draw the curves of the first runs, and note how many runs have none.
+    """Draw the curves of the first runs. A note has the number of runs without curves.
 
-    A run has all of its figures or none.
+    The budget must have room for all figures of a run.
     """
     blocks, drawn = list[Block](), list[Run]()
     for place, run in enumerate(known, 1):

@@ -41,7 +41,7 @@ class Layout:
     """Axis → label, for axes that have only this label here and several labels in the whole grid."""
 
     def text(self, axis: str, labels: Mapping[str, str]) -> str:
-        """Return the label of an axis. Before a number or a truth value stands the name of the axis."""
+        """Return the label of an axis. A number or a truth value follows the name of the axis."""
         label = labels.get(axis, "–")
         bare = label in ("–", "true", "false", "True", "False", "None") or numbers_of([label]) is not None
         return f"{self.titles[axis]} {label}" if bare else label

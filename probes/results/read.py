@@ -164,7 +164,7 @@ def failed_training(table: pd.DataFrame, limits: LearnedConfig) -> pd.Series[str
 
 
 def labels_of(value: Labels | Mapping[str, Any] | None) -> Mapping[str, str]:
-    """Return the labels by axis of a value in the column of labels, or of a mapping. None gives no labels."""
+    """Return axis → label for a value of the column of labels, or for a mapping. None gives no labels."""
     if isinstance(value, Labels):
         return value.mapping
     return {str(axis): "" if label is None else str(label) for axis, label in (value or {}).items()}

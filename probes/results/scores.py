@@ -29,7 +29,7 @@ MOVED = {"moved_embeddings": "embeddings", "moved_layers": "layers"}
 COLUMNS = (*SCORES, *ALIGNMENTS, PERPLEXITY, *MOVED, MAJORITY)
 """The scores that have a separate column in results.csv."""
 DIGITS = 4
-"""Digits after the point of alignments, perplexities and movements."""
+"""Number of decimal places of alignments, perplexities and movements."""
 
 _SCORE = Measure("percent", "test items", PERCENT)
 _ALIGNED = Measure("percent", "word types", PERCENT)

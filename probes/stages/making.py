@@ -118,7 +118,7 @@ class Making:
         changed = [path for path in {**self._before, **now} if self._before.get(path) != now.get(path)]
         try:
             if changed:
-                self.stage.reread(self.store)  # a new time of change alone leaves the stage the same
+                self.stage.reread(self.store)  # no error if only times of change differ
         except InputError:
             if made is not None:
                 shutil.rmtree(made)

@@ -149,7 +149,7 @@ def _built(build: CellBuilder, points: Sequence[GridPoint]) -> list[Cell]:
             first = first or error
             absent |= dict.fromkeys(found)
     if first is not None:
-        first.others = ()  # they are in the list
+        first.others = ()  # the list has their files
         raise with_missing(first, list(absent | dict.fromkeys(missing_inputs(cells))))
     return cells
 

@@ -18,7 +18,7 @@ _ABSENT = object()
 
 
 def common_settings(cells: Sequence[Cell]) -> dict[str, Any]:
-    """Return the settings that all cells share, by their parts (``pretrain``, ``tasks`` …), as JSON.
+    """Return the settings of the cells by part (``pretrain``, ``tasks`` …) as JSON.
 
     A setting that differs between cells has the value ``DIFFERS``.
     """
@@ -34,7 +34,7 @@ def common_settings(cells: Sequence[Cell]) -> dict[str, Any]:
 
 
 def _of_all(configs: Iterable[pydantic.BaseModel | str | int | None]) -> Any:
-    """Return the settings that all configs share. A config that occurs several times is read once."""
+    """Merge the settings of configs, with ``DIFFERS`` where they differ. A repeated config is read once."""
     distinct = {id(config): config for config in configs}.values()
     return reduce(
         _common,

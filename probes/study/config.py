@@ -61,9 +61,10 @@ class StudyConfig(StrictModel):
     compare: list[dict[str, Any] | list[dict[str, Any]]] = Field(default_factory=list)
     """Comparisons of the report (default: each label of an axis with the first one).
 
-    ``{marking: [case, none], order: free}`` is case minus none where order is free.
-    ``{marking: [case, none], order: [free, fixed]}`` is an interaction: case minus none under free, minus case minus
-    none under fixed. ``[{order: free, marking: case}, {order: fixed, marking: none}]`` compares two conditions.
+    ``{marking: [case, none], order: free}`` is the difference case − none under the order free.
+    ``{marking: [case, none], order: [free, fixed]}`` is an interaction: the difference case − none under free, minus
+    the same difference under fixed. ``[{order: free, marking: case}, {order: fixed, marking: none}]`` is the difference
+    of two conditions.
     """
     source: str = ""
     """Source of all pretrainings: init_from, pretrain and target_model (default: their own key source)."""
@@ -78,7 +79,7 @@ class StudyConfig(StrictModel):
     adjust: Changes | None = None
     """Config of an adjustment of the model. Tasks and probes use the adjusted model."""
     finetuned: Changes | None = None
-    """Fine-tuning of the model that only the probes use: changes to transfer, and a seed (default: the first seed)."""
+    """Fine-tuning before the probes, without effect on tasks: changes to transfer, and a seed (default: first seed)."""
     transfer: Changes = Field(default_factory=dict)
     """Transfer settings that all tasks share."""
     tasks: dict[str, Changes | None] | None = None

@@ -49,7 +49,7 @@ class GridPoint:
 
     @property
     def labels(self) -> dict[str, str]:
-        """The label of each axis."""
+        """Axis → label."""
         return {choice.axis: choice.label for choice in self.choices}
 
     @property
@@ -59,7 +59,7 @@ class GridPoint:
 
     @property
     def overrides(self) -> dict[str, Any]:
-        """The value of each dotted key. If two axes set a key, the later axis wins."""
+        """Dotted key → value. If two axes set a key, the later axis takes precedence."""
         return {setting.key: setting.value for setting in self.settings}
 
 
@@ -92,9 +92,9 @@ class GridConfig(StrictModel):
     zip: dict[str, Any] = Field(default_factory=dict)
     """Axes that change together, with equally many values: dotted key → values, or name → labels."""
     include: list[dict[str, Any]] = Field(default_factory=list)
-    """Further cells, each with the value or label of any number of axes and keys."""
+    """Further cells: a value or label for any number of axes and keys. All other settings are those of the study."""
     exclude: list[dict[str, Any]] = Field(default_factory=list)
-    """Combinations to leave out, each with the value or label of at least one axis."""
+    """Combinations to leave out: a value or label for at least one axis."""
     sample: SampleConfig | None = None
     """Random part of the combinations to keep (default: all)."""
 
@@ -133,7 +133,7 @@ class GridConfig(StrictModel):
         """Return the combinations in the order of the YAML, the last axis fastest, the entries of ``include`` last.
 
         Raises:
-            InputError: If an entry of exclude or include names an axis, value or label that the grid does not have.
+            InputError: An entry of exclude or include names an axis, value or label that the grid does not have.
         """
         labels = self._labels()
         axes: dict[str, list[Choice]] = {

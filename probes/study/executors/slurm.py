@@ -267,7 +267,7 @@ class SlurmExecutor:
 
     def _job(self, stage: Stage) -> Job:
         path = self.folder / "tasks" / f"{stage.key}.json"
-        write_json(path, stage.to_json())  # The last spelling of a stage with this key is written.
+        write_json(path, stage.to_json())  # Stages with one key may be spelled differently. The last one counts.
         self.record(stage.key).unlink(missing_ok=True)
         return Job(str(path), str(self.store.root), str(self.record(stage.key)), self.options.warning)
 

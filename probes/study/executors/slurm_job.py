@@ -129,13 +129,13 @@ def run_file(path: Path, store: Path) -> StageOutcome:
 
 
 def job_id() -> str:
-    """Return the id of this job as in the queue. It is empty outside a job."""
+    """Return the id of this job, as the queue shows it, or "" outside a job."""
     array, index = os.environ.get("SLURM_ARRAY_JOB_ID"), os.environ.get("SLURM_ARRAY_TASK_ID")
     return f"{array}_{index}" if array else os.environ.get("SLURM_JOB_ID", "")
 
 
 def main() -> None:
-    """Run the command. The exit code is 0 if the stage is finished."""
+    """Make the stage of the given file, and exit with code 0 if it is finished, else with code 1."""
     if len(sys.argv) != 3:
         raise SystemExit("usage: python -m probes.study.executors.slurm_job TASK.json STORE")
     outcome = run_file(Path(sys.argv[1]), Path(sys.argv[2]))
