@@ -67,4 +67,4 @@ def test_csv_has_all_rows_and_bounds_in_columns():
     read = list(csv.reader(io.StringIO(csv_table(table))))
     assert read[0] == ["Name", "Δ all", "Δ all low", "Δ all high", "Δ all n", "x"]
     assert read[1:] == [["a, b", "0.333333", "0.25", "1", "3", "1.5"], ["c d", "2", "", "", "1", ""]]
-    assert "The first 1 of 2 rows." in table.shown().caption
+    assert "The page has the first 1 of 2 rows." in table.shown().caption

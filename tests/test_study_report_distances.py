@@ -110,7 +110,7 @@ def test_other_seeds_are_counted_and_the_first_run_at_hand_is_drawn(tmp_path, mo
     (first, second) = (panel for (panel,) in figures[0][1])
     assert (first.label, second.label) == ("Original", "Adjusted"), "without further axes one under another"
     assert first.auc == found["Original, 1"][0].auc and second.auc == found["Adjusted, 0"][0].auc
-    assert "Only the first run of each condition is drawn. Others in measures.csv: 3." in text
+    assert "Only the first run of each condition is drawn. measures.csv has 3 others." in text
     assert "There is no histogram where the stage of the probe is missing or cannot be read: Original, 0." in text
 
 

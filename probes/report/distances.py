@@ -79,7 +79,8 @@ def word_distances(material: Material) -> Section | None:
                 others += len(of) - tried
                 break
             missing.append(cell.name)
-    told = [f"Only the first run of each condition is drawn. Others in measures.csv: {others:,}."] if others else []
+    drawn = "Only the first run of each condition is drawn"
+    told = [f"{drawn}. measures.csv has {plural(others, 'other')}."] if others else []
     told += _unread(list(conditions)[READ:], found)
     told += [f"{MISSING}: {first_few(missing, NAMED, '; ')}."] if missing else []
     notes = [Paragraph(note, "note") for note in told]
