@@ -277,7 +277,7 @@ def correlate_command(
     if table.alike:
         why = f"kept because no column {CELL} shows whether they are the same measurement"
         say(f"rows equal to a row of an earlier file, {why}: {table.alike:,}")
-    # cells of two studies may differ and have the same name
+    # cells of different studies may have the same name
     cluster = (FILE, *cluster) if cluster and len(files) > 1 and FILE not in cluster else cluster
     found = correlations(rows, options, cluster)
     shown, notes = correlation_table(found, f"{options.x} and {options.y}", options.level)

@@ -46,7 +46,7 @@ STYLE: Any = {
     "svg.fonttype": "path",
     "font.family": FONT,
     "font.size": 9.5,
-    "text.parse_math": False,  # a name may hold a dollar sign
+    "text.parse_math": False,  # a name may contain a dollar sign
     "text.color": INK,
     "axes.edgecolor": INK,
     "axes.labelcolor": INK,
@@ -64,9 +64,9 @@ STYLE: Any = {
     "lines.solid_capstyle": "round",
 }
 WIDTH = 4.8  # inches; text of 9.5 points stays readable at the width of a phone
-DPI = 250  # so a PNG is 1,200 pixels wide
+DPI = 250  # pixels per inch, so that a PNG is 1,200 pixels wide
 NOTE_POINTS = 7.5
-TITLE_WRAP = 11.5  # a bold line of 10 points is as wide as a plain one of this
+TITLE_WRAP = 11.5  # size in points of plain text that is as wide as bold text of 10 points
 CHARACTERS = 18  # letters of a note in an inch of width
 WORDS, NAME = 30, 6
 """Maximum number of words in an alternative text, and in a name in it."""

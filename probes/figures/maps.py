@@ -81,7 +81,9 @@ def settings_map(
     assert table.shape == (len(up.labels), len(across.labels)), table.shape
 
     def paint(canvas: Canvas) -> None:
-        wrapped = textwrap.fill(label, LINE * len(up.labels), break_long_words=False)  # a bar is as high as the map
+        wrapped = textwrap.fill(
+            label, LINE * len(up.labels), break_long_words=False
+        )  # the colour bar is as high as the map
         _paint(canvas, table, limits, "{:.0f}".format, wrapped)
         axes = canvas.axes[0]
         for axis, setting in ((axes.xaxis, across), (axes.yaxis, up)):

@@ -136,7 +136,7 @@ def principal(points: Tensor) -> tuple[Tensor, tuple[float, float]]:
         if sizes[i] <= sizes[0] * max(centred.shape) * torch.finfo(sizes.dtype).eps or sizes[0] == 0:
             continue
         size = axes[i].abs()
-        largest = (size >= size.max() * (1 - 1e-9)).nonzero()[0, 0]  # rounding does not decide between equal ones
+        largest = (size >= size.max() * (1 - 1e-9)).nonzero()[0, 0]  # the first of those that are equal up to rounding
         places[:, i] = u[:, i] * sizes[i] * axes[i, largest].sign()
         shares[i] = float(sizes[i] ** 2 / (sizes**2).sum())
     return places, (shares[0], shares[1])

@@ -108,7 +108,7 @@ def _of_run_folder(
     try:
         opened = of_run(config, artifacts, trained, record, wanted, natural)
     except InputError as error:
-        raise error.inside(path=path) from error  # with two models it matters which run lacks the language
+        raise error.inside(path=path) from error  # name the run, because with two models either may lack the language
     return replace(opened, name=path.name)
 
 

@@ -47,6 +47,6 @@ class Continual:
     def loss(self, step: int) -> Tensor:
         """Return the loss of a step, a scalar on the device of the model."""
         device = self.body.norm.weight.device
-        self._align.frozen.to(device)  # the body may have moved since
+        self._align.frozen.to(device)  # the model may have been moved to another device
         self.body.seed_dropout(key_of("continual-dropout", self.seed, step))
         return self.config.alpha * self._align.total(self.batches.batch(step).to(device))

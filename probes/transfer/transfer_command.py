@@ -125,7 +125,7 @@ def fitted_to(config: TransferConfig, reads: int) -> tuple[TransferConfig, list[
     if config.length is not None and config.length > reads:
         update["length"] = None
     rows = update.get("length", config.length) or reads
-    if config.task == "qa" and config.stride >= rows // 2:  # windows would advance by little, or not at all
+    if config.task == "qa" and config.stride >= rows // 2:  # otherwise windows would hardly advance, or not at all
         update["stride"] = rows // 4
     notes = [
         f"{key} is {value or reads} instead of {getattr(config, key)}, because the model reads {reads} tokens at once"

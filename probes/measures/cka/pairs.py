@@ -114,7 +114,7 @@ def paraphrase_pairing(given: ProbeInput, pairing: Pairing, model: str) -> tuple
         InputError: The model cannot be opened, or lacks the subwords of the word alignments.
     """
     path = user_path(model)
-    # the source language of a run
+    # the second model reads the source language, which a run may call by another name
     language = open_run(path)[0].all_languages[0].name if path.exists() and is_run(path) else PARENT.name
     opened = open_pretrained(model, language)
     side, rows = pairing.right, pairing.rows

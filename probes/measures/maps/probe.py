@@ -76,7 +76,7 @@ def maps_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     before: list[Values] = []
     maps: Maps = {name: [] for name in config.supervision}
     after: dict[Supervision, list[Values]] = {name: [] for name in config.supervision}
-    extra = _without_context(measured, report)  # first, because it is quick and reports its errors early
+    extra = _without_context(measured, report)  # first, because it is quick, so that its errors appear early
     for group in layer_groups(len(layers[0]), width, measured.dictionary, measured.text):
         left, right = (tuple(numbers[place] for place in group) for numbers in layers)
         sides = given.side("target", layers=left), given.side("source", layers=right)

@@ -38,7 +38,9 @@ def words_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     Raises:
         InputError: The language is the source language or not a language of the run, or embeddings contain NaN.
     """
-    opened = given.pretrained.run if given.same_model else None  # set also for a model that was made from the run
+    opened = (
+        given.pretrained.run if given.same_model else None
+    )  # also set for an adjusted or fine-tuned model of the run
     names = [] if opened is None else [language.name for language in opened[1].languages]
     number = names.index(given.pretrained.target.tokenizer.name) if names else 0
     dictionary = given.config.of(WordsConfig).dictionary

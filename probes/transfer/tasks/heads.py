@@ -76,7 +76,7 @@ class TagHead(Head):
         self.lstm: BiLstm | None = None
         if config.kind == "bilstm_crf":
             self.lstm = BiLstm(hidden=hidden, width=config.hidden, dropout=config.dropout)
-        self.dropout = nn.Dropout(0.0 if self.lstm else config.dropout)  # the BiLSTM has its own
+        self.dropout = nn.Dropout(0.0 if self.lstm else config.dropout)  # the BiLSTM has dropout of its own
         self.linear = nn.Linear(self.lstm.width if self.lstm else hidden, classes)
         self.crf = None if config.kind == "linear" else Crf(classes)
 

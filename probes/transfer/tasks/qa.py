@@ -151,7 +151,7 @@ class AnswerExamples(PairExamples):
         targets = {"start": target[:, 0].contiguous(), "stop": target[:, 1].contiguous()}
         token = self.rows.start[rows, 1][:, None] + np.clip(
             columns - begin, 0, None
-        )  # beyond the window: not looked at
+        )  # columns beyond the window are masked
         word_of = torch.from_numpy(np.searchsorted(self.context.words, token, side="right") - 1)
         return Batch(text, None, torch.from_numpy(mask), targets, self.rows.role, rows, word_of)
 
