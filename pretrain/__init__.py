@@ -20,13 +20,13 @@ def pretrain(
     smoke: bool = False,
     threads: int | None = None,
 ) -> Path:
-    """Pretrain a model. An unfinished run in the folder continues, and a finished one is left as it is.
+    """Pretrain a model. An unfinished run in the folder continues, and a finished one is not changed.
 
     Args:
         config: A YAML file, or the name of a run of the catalogue, such as ``align_mlm/trans+inv/tiny``.
         out: The run folder (default: ``runs/NAME``).
         overrides: Dotted keys and their values, ``{"objective.alpha": 5.0}``, or texts as for ``--set``.
-        smoke: Try the run in seconds with small settings, in ``OUT-smoke``. Its numbers mean nothing.
+        smoke: True to try the run in seconds with small settings, in ``OUT-smoke``. The resulting numbers mean nothing.
         threads: Threads of this process (default: ``OMP_NUM_THREADS``, else the fastest number).
 
     Returns:
@@ -62,9 +62,9 @@ def run_adjustment(
         model: A finished run, a model folder or a name on the hub (default: the model of the config).
         config: A YAML file, or a name of the catalogue, such as ``tiny``.
         out: The output folder, whose ``export/`` is the adjusted model. An unfinished adjustment in it continues.
-        overrides: As for ``pretrain``.
-        smoke: As for ``pretrain``.
-        threads: As for ``pretrain``.
+        overrides: Dotted keys and their values, as for ``pretrain``.
+        smoke: True to try the adjustment in seconds with small settings, in ``OUT-smoke``.
+        threads: Threads of this process, as for ``pretrain``.
 
     Returns:
         The output folder.

@@ -53,7 +53,7 @@ class SubsetAlignment:
 
 @dataclass(frozen=True)
 class AlignmentScores:
-    """Scores of all words, of the words in the training dictionary and of the rest. An empty set has None."""
+    """Scores of all words, of the words in the training dictionary and of the rest, or None for an empty set."""
 
     all: SubsetAlignment | None
     in_dictionary: SubsetAlignment | None
@@ -79,7 +79,9 @@ class WordCredits:
         return len(self.cosine[0])
 
     def scores(self, in_dictionary: Tensor, words: Tensor | None = None) -> AlignmentScores:
-        """Return the scores of ``words``, of the ones in the dictionary, and of the rest. Other words still compete.
+        """Return the scores of ``words``, of the ones in the dictionary, and of the rest.
+
+        All other words still compete as neighbours.
 
         Args:
             in_dictionary: True for pairs whose words are in the dictionary, [n] bool.

@@ -88,7 +88,7 @@ def train_batches(config: PretrainConfig, artifacts: Artifacts, report: Report =
     """Return the training batches, with the rows of all terms. Monolingual rows come first.
 
     Raises:
-        InputError: A split does not fill a row, or there is no usable sentence pair.
+        InputError: A split does not fill a row, or no sentence pair is usable.
     """
     texts = _Texts(config, artifacts, report)
     found = dict.fromkeys(source for term in config.objective.on for source in term.rows(config.objective, texts))
@@ -105,7 +105,7 @@ def train_batches(config: PretrainConfig, artifacts: Artifacts, report: Report =
 def dev_batches(config: PretrainConfig, artifacts: Artifacts, language: int) -> Batches:
     """Return the batches of a language's dev split. Rows and masks are the same in every run.
 
-    They are masked for plain MLM and have the same optional fields as training batches.
+    The rows are masked for plain MLM and have the same optional fields as training batches.
     """
     own = artifacts.languages[language]
     assert own.dev is not None, f"{own.name} has no dev split"
@@ -167,7 +167,7 @@ class _Texts:
     def pairs(self, share: float) -> list[RowSource]:
         if not self.artifacts.parallel:
             hint = "add a language derived from the source, or sentence pairs under parallel"
-            raise InputError("the term tlm needs sentence pairs, but there are none", hint=hint, code="missing")
+            raise InputError("the term tlm needs sentence pairs, but the run has none", hint=hint, code="missing")
         names = [language.name for language in self.artifacts.languages]
         batch, seed, specials = self.config.batch, self.config.seed, self.artifacts.id_space.specials
         alone = batch.packing == "sentence"

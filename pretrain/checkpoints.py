@@ -77,7 +77,7 @@ def disk_errors() -> Iterator[None]:
 
 
 def latest_checkpoint(folder: Path, say: Say = unheard) -> Path | None:
-    """Return the newest undamaged checkpoint, or None if there is no checkpoint. ``say`` receives warnings.
+    """Return the newest undamaged checkpoint, or None without any checkpoint. ``say`` shows warnings.
 
     Raises:
         InputError: All checkpoints are damaged.
@@ -105,14 +105,14 @@ def selected_checkpoint(folder: Path, last: int) -> Path:
     path = folder / f"step-{last}"
     if not is_sound(path):
         reason = "the last checkpoint of the finished run is damaged, gone or of another version"
-        hint = "copy it again, or delete done.json and run the same command to continue from an older checkpoint"
+        hint = "copy the checkpoint again, or delete done.json and run the same command to continue from an older one"
         raise InputError(reason, path, hint=hint, code="damaged")
     best = read_json(path / "state.json").get(BEST)
     if best is None:
         return path
     chosen = folder / f"step-{best}"
     if not is_sound(chosen):
-        hint = "copy it again, or train the run again"
+        hint = "copy the checkpoint again, or train the run again"
         reason = "the best checkpoint of the finished run is damaged or gone"
         raise InputError(reason, chosen, hint=hint, code="damaged")
     return chosen

@@ -1,6 +1,6 @@
-"""Size and cost of a pretraining by its settings: parameters, tokens and operations. Nothing is opened.
+"""Size and cost of a pretraining, computed from its settings alone: parameters, tokens and operations.
 
-The size of a vocabulary that is not trained yet is the largest that its settings allow.
+A vocabulary that is not trained yet counts with the largest size that its settings allow.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pretrain.config import PretrainConfig
 from pretrain.data.masking import masked_per_row
 
-# Peak operations per second in dense bfloat16, from the manufacturer's data sheets. Shares of a peak count only
-# operations that our side performs.
+# Peak operations per second in dense bfloat16, from the manufacturer's data sheets.
 PEAKS = {"H200": 989.4e12, "H100 PCIe": 756e12, "H100": 989.4e12, "A100": 312e12, "L40S": 362e12, "L4": 121e12}
 
 
@@ -51,18 +50,18 @@ class ModelSize:
         return (self.layers + self.copies) * layer + self.words * (d + 1) + self.others * d + 2 * d + head
 
     def flops_of_layer(self, length: int, queries: int) -> int:
-        """Return the operations of a layer in forward for a row, of which ``queries`` positions are computed."""
+        """Return the operations of a layer in the forward pass of a row, with outputs at ``queries`` positions only."""
         t, d = length, self.hidden
         # projections to keys and values, projections from and to queries, attention, feed-forward
         return 2 * (2 * t * d * d + 2 * queries * d * d + 2 * queries * t * d + 2 * queries * d * self.feed_forward)
 
     def flops_per_token(self, length: int, masked: int) -> float:
-        """Return the operations of the matrix products in forward and backward for each token of a row.
+        """Return the operations of the matrix products of a forward and a backward pass for each token of a row.
 
-        A product [m, k] × [k, n] has 2mkn operations, and backward has two products for each one of forward. The last
-        layer and the head compute only the ``masked`` positions of a row, except for keys and values. Embeddings are
-        looked up and count nothing. Without attention, this is 6 · (number of weights) for each token that passes them
-        (Kaplan et al. 2020, "Scaling Laws for Neural Language Models", section 2.1).
+        A product [m, k] × [k, n] has 2mkn operations, and the backward pass has two products for each one of the
+        forward pass. The last layer and the head compute only the ``masked`` positions of a row, except for keys and
+        values. Embeddings are looked up and do not count. Without attention, the result is 6 · (number of weights) for
+        each token (Kaplan et al. 2020, "Scaling Laws for Neural Language Models", section 2.1).
         """
         full, last = self.flops_of_layer(length, length), self.flops_of_layer(length, masked)
         head = 2 * masked * self.hidden * (self.hidden + self.outputs)

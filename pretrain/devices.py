@@ -51,7 +51,7 @@ def accelerator_of(unused: bool, **options: Any) -> Accelerator:
     from accelerate.utils import parse_flag_from_env
 
     if parse_flag_from_env("ACCELERATE_USE_FSDP"):
-        hint = "leave it out, and set shard: true in the config"
+        hint = "leave this option out, and set shard: true in the config"
         raise InputError("the launch has the option --use_fsdp", hint=hint, code="unsupported")
     on_cpu = process_state().device.type == "cpu"  # called before Accelerator, which would not join processes on CPUs
     handlers = [DistributedDataParallelKwargs(find_unused_parameters=unused)]
@@ -77,7 +77,7 @@ def should_compile(choice: str, device: torch.device, steps: int) -> bool:
     if choice == "on":
         reason = None
         if device.type == "cpu" and not any(map(shutil.which, ("g++", "clang++", "c++"))):
-            reason = "compiling for a CPU needs a C++ compiler (g++ or clang++), but there is none"
+            reason = "compiling for a CPU needs a C++ compiler (g++ or clang++), which is not installed"
         elif device.type == "cuda" and not _has_triton():
             reason = "compiling for a GPU needs the package triton, which is not installed"
         elif device.type not in ("cpu", "cuda"):

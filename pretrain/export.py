@@ -45,7 +45,10 @@ def _limit(folder: Path, positions: int) -> None:
 
 
 def verify(folder: Path, weights: Mapping[str, Tensor], carried: bool = False) -> None:
-    """Check that transformers loads equal weights, and no other keys unless layers of the original are ``carried``."""
+    """Check that transformers loads the exported weights unchanged.
+
+    Other keys are allowed only if layers of the original model are ``carried``.
+    """
     from transformers import AutoModelForMaskedLM
     from transformers.utils import logging
 

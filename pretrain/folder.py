@@ -1,4 +1,4 @@
-"""Facts of a run folder that need no weights: metrics.jsonl, steps with checkpoints, sizes of exported files."""
+"""Access to a run folder without its weights: metrics.jsonl, steps with checkpoints, sizes of exported files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pretrain.config import CheckpointConfig, PretrainConfig
 from synthlang.files import TEMPORARY, append_line, atomic_file, read_json
 
 READINGS = "readings"
-"""Key of done.json with the tokens per word of each language, and its share of unknown tokens."""
+"""Key of done.json with the tokens per word and the share of unknown tokens of each language."""
 BEST = "best"
 """Key in the state of a checkpoint for the step of the best checkpoint."""
 
@@ -46,7 +46,7 @@ def steps_in(folder: Path) -> list[int]:
 
 
 EXPORT = "export"  # the folder in a run, and the key in done.json
-CARD = "README.md"  # users may change it
+CARD = "README.md"  # a page that users may change
 
 
 def export_sizes(run: Path) -> dict[str, int]:

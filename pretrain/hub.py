@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # importing transformers takes seconds, and most runs start f
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
 PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 ADAPTER, SUFFIX = "adapter_config.json", ".safetensors"
+AGAIN = "download the model again"
 FILES = ("*.safetensors", "*.json", "*.txt", "*.model")  # files of a model on the hub: weights, settings, tokenizer
 
 
@@ -35,8 +36,8 @@ FILES = ("*.safetensors", "*.json", "*.txt", "*.model")  # files of a model on t
 class Base:
     """A model to start from.
 
-    ``folders`` maps each language to the folder with the weights, which are equal, and its tokenizer. The key "" stands
-    for a model without named languages.
+    ``folders`` maps each language to a folder with its tokenizer and the weights, which are equal in all folders. A
+    model without named languages has the key "".
     """
 
     folders: Mapping[str, Path]
@@ -67,7 +68,7 @@ class Base:
         known: dict[str, int] = config.lang2id
         if sorted(known.values(), key=str) != sorted(range(config.n_langs), key=str):
             reason = "lang2id does not number all of the n_langs languages"
-            raise InputError(reason, self.folder / CONFIG, code="conflict")
+            raise InputError(reason, self.folder / CONFIG, hint="correct lang2id or n_langs", code="conflict")
         return known
 
     @cached_property
@@ -115,10 +116,10 @@ def _in_folder(place: Path) -> dict[str, Path]:
             return {"": _checked(folder)}
     exports = sorted(path.parent for path in place.glob(f"export/*/{CONFIG}"))
     if not exports:
-        reason = f"holds no model: there is neither {CONFIG} nor export/LANGUAGE/{CONFIG}"
-        raise InputError(reason, place, code="missing")
+        reason = f"holds no model: neither {CONFIG} nor export/LANGUAGE/{CONFIG} exists"
+        raise InputError(reason, place, hint="name a model folder or a finished run", code="missing")
     if not (place / "done.json").exists():
-        hint = "run its command again to finish it"
+        hint = "run the command of the run again to finish it"
         raise InputError("the run is not finished", place, hint=hint, code="missing")
     if len({digest_files(weight_files(_checked(folder))) for folder in exports}) > 1:
         names = ", ".join(folder.name for folder in exports)
@@ -135,7 +136,7 @@ def _checked(folder: Path) -> Path:
     """Return the folder if it holds weights that can be read safely."""
     if (folder / ADAPTER).exists():
         reason = "holds an adapter of another model"
-        raise InputError(reason, folder, hint="merge it into the model first", code="unsupported")
+        raise InputError(reason, folder, hint="merge the adapter into the model first", code="unsupported")
     if any((folder / name).is_file() for name in WEIGHTS):
         weight_files(folder)
         return folder
@@ -157,11 +158,11 @@ def weight_files(folder: Path) -> list[Path]:
     data = read_json(index)
     placed = data.get("weight_map") if isinstance(data, dict) else None
     if not isinstance(placed, dict) or not placed:
-        raise InputError("maps no weights to files", index, keys="weight_map", code="format")
+        raise InputError("maps no weights to files", index, keys="weight_map", hint=AGAIN, code="format")
     for name in (found := set(map(str, placed.values()))):
         if Path(name).name != name or not name.endswith(SUFFIX) or not (folder / name).is_file():
-            reason = f"names {name!r}, which is no safetensors file of the folder"
-            raise InputError(reason, index, keys="weight_map", code="conflict")
+            reason = f"names {name!r}, which is not a safetensors file of the folder"
+            raise InputError(reason, index, keys="weight_map", hint=AGAIN, code="conflict")
     return [folder / name for name in sorted(found)]
 
 
@@ -182,7 +183,7 @@ def check_weights(base: Base) -> None:
     layers = base.config.num_hidden_layers
     if layers > tensors:
         reason = f"has {layers:,} layers, but the weights have only {tensors:,} tensors"
-        raise InputError(reason, base.folder / CONFIG, code="conflict")
+        raise InputError(reason, base.folder / CONFIG, hint="use the config of these weights", code="conflict")
     if numbers * FLOAT > (memory := memory_of_machine()):
         reason = f"the weights need {decimal(numbers * FLOAT)} of memory, and the machine has {decimal(memory)}"
         raise InputError(
@@ -199,11 +200,12 @@ def _from_hub(name: str) -> Path:
     try:
         return Path(snapshot_download(name, allow_patterns=list(FILES), local_files_only=offline))
     except HFValidationError as error:
-        raise InputError("is neither a folder nor a name on the hub", name, code="format") from error
+        hint = "name a folder, or a model as USER/NAME"
+        raise InputError("is neither a folder nor a name on the hub", name, hint=hint, code="format") from error
     except (LocalEntryNotFoundError, OfflineModeIsEnabled, HfHubHTTPError, OSError) as error:
         how = "HF_HUB_OFFLINE is set" if offline else f"the download failed ({type(error).__name__})"
         reason = f"is neither a folder nor in the cache, and {how}"
-        hint = f"download it with a network connection (hf download {name}), or name a folder"
+        hint = f"download the model with a network connection (hf download {name}), or name a folder"
         raise InputError(reason, name, hint=hint, code="missing") from error
 
 
@@ -253,7 +255,7 @@ def pooler_of(base: Base) -> dict[str, torch.Tensor] | None:
 def _unreadable(folder: Path, error: Exception) -> InputError:
     reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
     reason = f"cannot be read as a masked language model: {reason}"
-    return InputError(reason, folder, hint="download the model again, or use another one", code="damaged")
+    return InputError(reason, folder, hint=f"{AGAIN}, or use another one", code="damaged")
 
 
 def longest_input(model: PreTrainedModel) -> int:

@@ -30,11 +30,11 @@ M = TypeVar("M", bound=nn.Module)
 B = TypeVar("B")  # a micro-batch
 B_co = TypeVar("B_co", covariant=True)
 T = TypeVar("T")
-STOP_EVERY = 10  # steps between checks of several processes whether one of them must stop
+STOP_EVERY = 10  # number of steps after which several processes check whether one of them must stop
 
 
 class Prefetch(Generic[T]):
-    """Computes ``make(step)`` one step ahead in a thread."""
+    """Thread that computes ``make(step)`` one step ahead."""
 
     def __init__(self, make: Callable[[int], T], steps: int) -> None:
         self.make, self.steps = make, steps
@@ -56,7 +56,7 @@ class Prefetch(Generic[T]):
 
 
 class NotFinite(Exception):  # noqa: N818  the loop turns it into an error with a hint
-    """The losses of a step, counted from 0, are not finite."""
+    """Error for a step, counted from 0, whose losses are not finite."""
 
     def __init__(self, step: int, losses: dict[str, float]) -> None:
         self.step, self.losses = step, losses
@@ -124,13 +124,13 @@ class Loop(ABC, Generic[M, B]):
     Args:
         run: The run folder.
         name: Fingerprint of the run, which its checkpoints store.
-        model: The model.
+        model: The model to train.
         trains: The optimizer step.
         batches: The batches to train on.
-        accumulation: Number of micro-batches of each process.
-        policy: Saving and deletion of checkpoints.
+        accumulation: Number of micro-batches of each process in a step.
+        policy: Settings of saving and deleting checkpoints.
         log_every: Number of steps between lines of the log.
-        say: Receives messages for the user.
+        say: Function that shows messages to the user.
         stop: Flag that ends the run early.
     """
 
@@ -261,5 +261,5 @@ class Loop(ABC, Generic[M, B]):
             raise InputError(reason, self.run, hint="lower optimizer.learning_rate", code="failed") from problem
 
     def batch_of(self, step: int) -> str:
-        """Describe the batch of a step."""
+        """Return a description of the batch of a step, for errors."""
         return f"batch {step}"

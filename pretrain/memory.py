@@ -15,9 +15,9 @@ from synthlang.errors import InputError
 FLOAT, IDS = 4, 3 * 8
 """Bytes of a float32 number, and of the ids, labels and positions of a token in a batch."""
 KEPT = 4
-"""Numbers for each weight: the weight, its gradient and two moments of AdamW, all in float32."""
+"""Float32 numbers in memory for each weight: the weight, its gradient and two moments of AdamW."""
 SMALLEST = 300
-"""Number of ids of a vocabulary whose size is not known yet."""
+"""Assumed number of ids of a vocabulary whose size is not known yet."""
 GROUP = Path("/sys/fs/cgroup/memory.max")
 
 

@@ -31,15 +31,16 @@ def push_model_to_hub(
     run = export.parent if export.name == EXPORT else export.parent.parent
     if not (run / DONE).is_file():
         reason = "is neither a data set folder of derive, nor a finished run, nor an export of one"
-        raise InputError(reason, folder, code="missing")
+        hint = "name such a folder, or finish the run first"
+        raise InputError(reason, folder, hint=hint, code="missing")
     done = read_json(run / DONE)
     if not export.is_dir() or not is_as_exported(run, done):
-        hint = "run its command again, which writes the export again"
+        hint = "run the command of the run again, which writes the export again"
         raise InputError("files of the export are missing or changed", run, hint=hint, code="damaged")
     card = None
     if not (export / CARD).is_file():  # several languages
         if "data" not in read_json(run / "run.json"):
-            hint = "push its languages one by one, as RUN/export/LANGUAGE"
+            hint = "push the languages one by one, as RUN/export/LANGUAGE"
             raise InputError("is not a pretraining run", run, hint=hint, code="unsupported")
         card = run_card(repo_id, load(PretrainConfig, run / "config.yaml"), run, done["fingerprint"], done["parents"])
     return upload(export, repo_id, "model", f"synthlang model {done['fingerprint']}", private, token, api, card)

@@ -42,8 +42,8 @@ class Neighbours:
     Attributes:
         credit: 1/t if the target of a pair is one of t rows that tie as nearest to its query, else 0, [q] float64. The
             mean over pairs is the expected P@1 with random ties. Rows of zeros have the credit 0.
-        indices: The nearest targets of the query rows, the best first, [r, top]. It is -1 for a row of zeros, and
-            beyond the number of candidates.
+        indices: The nearest targets of the query rows, the best first, [r, top]. A row of zeros has -1 in all places,
+            and places beyond the number of candidates have -1.
         scores: Scores of these targets, [r, top].
     """
 
@@ -102,7 +102,7 @@ def nearest(
             sets. A row occurs at most once on a side.
         k: Number of neighbours for the densities, limited to the number of rows.
         tile: Number of rows and columns of a tile.
-        report: Receives the progress.
+        report: Function that shows progress.
         names: Names of the two sets in errors.
 
     Raises:
@@ -245,7 +245,7 @@ class Search:
             scores: The scores to compute.
             queries: Mask of the queries to check, [n].
             wanted: Smallest score that matters to each query, [n].
-            report: Receives the progress.
+            report: Function that shows progress.
         """
         penalty, order = scores.penalty.sort()
         last = self.lists.last(len(self.targets))

@@ -99,7 +99,7 @@ def _vocabulary(
     first, *others = (language.ids for language in id_space.languages)
     alone = config.sharing.softmax == "language" and config.sharing.embeddings == "shared"
     if alone and all(np.array_equal(first, ids) for ids in others):
-        reason = "language has no effect, because all languages have the same ids"
+        reason = "the value language has no effect, because all languages have the same ids"
         raise InputError(reason, keys="sharing.softmax", hint="leave softmax out", code="no_effect")
     return id_space, bound, extension
 
@@ -110,7 +110,7 @@ def _shards(source: Source, split: str, language: Language, tokenizer: LanguageT
     shards = read_shards(path, name)
     if shards.counts[list(tokenizer.specials.control)].any():
         reason = "was written by an older version and has control tokens in the text"
-        raise InputError(reason, path, hint="delete the folder and run again", code="format")
+        raise InputError(reason, path, hint="delete the folder and run the command again", code="format")
     return shards
 
 

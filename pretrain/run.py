@@ -1,4 +1,4 @@
-"""Pretrain by a config in a run folder with config.yaml, metrics.jsonl, checkpoints and exports."""
+"""Pretrain a model from a config, in a run folder with config.yaml, metrics.jsonl, checkpoints and exports."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from synthlang.store import Store
 
 DONE = "done.json"
 TEXT_REASONS = (CONTROL_WORDS, *REASONS)
-"""Counts of a text that are shown before the first step."""
+"""Reasons whose counts in a text are shown before the first step."""
 
 
 class Trainer(Loop[MaskedLM, Batch]):
@@ -107,16 +107,16 @@ def pretrain(
     say: Say = unheard,
     stop: Flag | None = None,
 ) -> str:
-    """Pretrain by a config in the folder ``run``, which may be new, unfinished or finished, and return the fingerprint.
+    """Pretrain a model in the folder ``run``, which may be new, unfinished or finished, and return the fingerprint.
 
     Args:
         config: The settings.
         run: The run folder. A folder with another run is an error before anything is written. With a ``store``, the
             error comes after the data artifacts are built, because only fingerprints are compared.
         store: Store of the data artifacts (default: ``run/data``).
-        report: Receives the progress.
-        say: Receives messages for the user.
-        stop: If it is set, the run saves a checkpoint and raises Stopped.
+        report: Function that shows progress.
+        say: Function that shows messages to the user.
+        stop: Flag that stops the run. Once the flag is set, the run saves a checkpoint and raises Stopped.
     """
     with only_run(run):
         if store is None or not any((run / name).is_file() for name in ("run.json", "config.yaml")):
@@ -167,7 +167,7 @@ def _counts(artifacts: Artifacts, trainer: Trainer) -> dict[str, dict[str, int]]
 
 
 def effective_batch(config: PretrainConfig, processes: int) -> str:
-    """Describe the batch of a step."""
+    """Return a message about the size of the batch of a step."""
     rows, length, micros = config.batch.rows, config.batch.length, config.batch.accumulation
     each = rows // config.micro_batches(processes)
     split = f"{processes} process{'es' if processes > 1 else ''} × {micros} × {each} rows"
@@ -235,14 +235,14 @@ def open_run(
             "is not a run folder: config.yaml is missing", run, hint="name the folder of a run", code="missing"
         )
     if not (run / DONE).exists():
-        hint = "run synthlang pretrain again to finish it"
+        hint = "run synthlang pretrain again to finish the run"
         raise InputError("the run is not finished", run, hint=hint, code="missing")
     config = config or load(PretrainConfig, run / "config.yaml")
     try:
         artifacts = prepare(config, store_of(run), report)
     except InputError as error:
         reason = f"the data of the run cannot be read again: {error}"
-        raise InputError(reason, run, code=error.code) from error
+        raise InputError(reason, run, hint="restore the data, or train another run", code=error.code) from error
     before, now = read_json(run / DONE).get("parents", {}), artifacts.parents
     if changed := sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key)):
         reason = f"the data of the run has changed since it was trained ({', '.join(changed)})"

@@ -30,7 +30,7 @@ def check_folder(run: Path, config: C, settings: Settings[C], what: str = "run")
     """Check that a folder may hold the run, before anything is written.
 
     Raises:
-        InputError: The folder holds something else.
+        InputError: The folder holds another run, or files that do not belong to a run.
     """
     if (run / "run.json").exists():
         read_record(run, what)
@@ -80,8 +80,9 @@ def mark_folder(
 ) -> None:
     """Write config.yaml and run.json with the fingerprint ``name`` and the ``record``, or check an existing run.json.
 
-    run.json also holds ``inputs``, a fingerprint of the content of everything that the config names, so that a refusal
-    can name the text that has changed. config.yaml is updated if the texts of the run have moved.
+    run.json also holds ``inputs``, which maps each text, file and model of the config to the fingerprint of its
+    content. An error can therefore name the text that has changed. config.yaml is updated if the texts of the run have
+    moved.
     """
     state = process_state()
     begun = (run / "run.json").exists()

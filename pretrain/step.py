@@ -36,7 +36,7 @@ def sum_over_ranks(accelerator: Accelerator, values: Tensor) -> Tensor:
 
 
 class LossModule(nn.Module):
-    """The model and its objective as one module, so that DDP sees every forward pass."""
+    """The model and its objective as one module, so that DDP wraps every forward pass."""
 
     def __init__(self, model: MaskedLM, objective: Objective) -> None:
         super().__init__()
@@ -53,10 +53,10 @@ class GradientStep(ABC, Generic[B]):
     Args:
         losses: The module that computes the losses.
         moved: The part of ``losses`` whose parameters the optimizer updates.
-        settings: The optimizer.
+        settings: Settings of the optimizer.
         steps: Number of steps of the whole run, for the schedule.
         precision: Precision of the arithmetic.
-        accelerator: The launch.
+        accelerator: Accelerate's interface to the launch.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Entry point of ``accelerate launch [flags] -m pretrain.train CONFIG --out RUN [--set key=value …]``.
 
-It does what ``synthlang pretrain`` does. Pods that cannot pass ``-m`` start the file by its path: ``accelerate launch …
-pretrain/train.py CONFIG --out RUN``.
+This is ``synthlang pretrain`` for several processes. Where a launcher cannot pass ``-m``, the file is started by its
+path: ``accelerate launch … pretrain/train.py CONFIG --out RUN``.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def exit_code(command: Callable[[argparse.Namespace], int], given: argparse.Name
 def run(
     config_path: Path, out: Path | None, overrides: list[str], smoke: bool = False, threads: int | None = None
 ) -> int:
-    """Pretrain by a config with progress, print the run folder and return the exit code."""
+    """Pretrain a model from a config, show the progress and the run folder, and return the exit code."""
     from pretrain.config import PretrainConfig
     from pretrain.run import pretrain
     from pretrain.threads import threads_for, use_threads

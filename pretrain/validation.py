@@ -17,7 +17,7 @@ from synthlang.errors import InputError
 
 
 class Validation:
-    """Measures the perplexity of each language with a dev split, and its alignment with the source language.
+    """Measurement of the perplexity of each language with a dev split, and of its alignment with the source language.
 
     Perplexity is exp(mean cross entropy in nats) over fixed rows. Alignment is the percentage of words whose nearest
     row is the row of their translation, as the mean of both directions, for all words and for words that are not in the

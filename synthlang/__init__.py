@@ -40,9 +40,10 @@ def derive(
         out: The folder to write, which must not exist. ``datasets.load_dataset(out, "parallel")`` reads it.
         workers: Number of worker processes. The output is identical for any number.
         parser: Parser that adds trees to the sentences first: ``spacy:NAME`` or ``stanza:LANG``.
-        fields: Fields of a task that the configuration ``mixed`` has in the derived language.
+        fields: Fields of a task that are in the derived language in the configuration ``mixed``.
         licence: Licence of the source, for the data set's card.
-        vocabulary: Number of tokens to train, or the folder of a tokenizer. The data set then also has token ids.
+        vocabulary: Size of a BPE vocabulary to train, or the folder of a tokenizer. The data set then also has token
+            ids.
         counts: Split, or another source, whose words are counted for the language and the vocabulary (default: the
             training split).
         cache: Folder in which parses are stored (default: ``~/.cache/synthlang/parses``).
@@ -80,12 +81,12 @@ def parse(
 ) -> dict[str, int]:
     """Parse every split of a source and write it as CoNLL-U.
 
-    A folder that already holds the same parse is left as it is.
+    A folder that already holds the same parse is not changed.
 
     Args:
         source: A source, as for ``derive``.
         out: The folder to write.
-        engine: The parser.
+        engine: Parser to use.
         model: A spaCy pipeline or folder (default: ``en_core_web_sm``), or a language of Stanza (``en``).
         tokens: ``source`` keeps the words of the source. With ``engine`` the parser splits the text itself.
         workers: Number of worker processes.
@@ -189,7 +190,14 @@ def fit_order_model(
 def import_order_model(
     noun: str | Path, verb: str | Path, out: str | Path, *, labels: Literal["ud1", "ud2"] = "ud1"
 ) -> OrderModel:
-    """Convert a released pair of files (``fr@N.orm``, ``fr@V.orm``) to a model file."""
+    """Convert the two released files of an order model to one model file.
+
+    Args:
+        noun: File of the noun nodes, such as ``fr@N.orm``.
+        verb: File of the verb nodes, such as ``fr@V.orm``.
+        out: The model file, gzipped if it ends in ``.gz``.
+        labels: The label scheme of the released files.
+    """
     from synthlang.order.model_commands import order_import
 
     return order_import(Path(noun), Path(verb), Path(out), Path(out).name.partition(".")[0], labels)
@@ -238,9 +246,15 @@ def evaluate_order_model(
     train: Sequence[str] = (),
     labels: Literal["faithful", "mapped"] = "mapped",
 ) -> dict[str, Any]:
-    """Score a model on splits of a treebank by the mean log p of a node.
+    """Score an order model on a treebank by the mean log probability of the order of a node.
 
-    The baselines are uniform orders and, with ``train``, the direction of each dependent.
+    Args:
+        model: A model that comes with the package (``de``, ``en``, ``fr``, ``ga``), or a file.
+        treebank: A source with trees, such as ``conllu:PATH``.
+        held_out: Splits to score on.
+        train: Splits for a second baseline, the direction of each dependent. The first baseline, uniform orders,
+            needs none.
+        labels: ``faithful`` looks labels up unchanged, and ``mapped`` converts them to the model's scheme first.
     """
     from synthlang.order.model_commands import order_evaluate
 
@@ -259,7 +273,8 @@ def compare_order_model(
 ) -> dict[str, Any]:
     """Measure the distance of a source treebank to a target one before and after a model reorders it.
 
-    The distance is the mean over relations of |share of dependents before their head − that share in the target|.
+    The distance is the mean of |p − q| over relations. For each relation, p and q are the shares of dependents before
+    their head in the source and in the target.
     """
     from synthlang.order.model_commands import order_compare
 

@@ -9,7 +9,7 @@ the catalogue maps kinds to entries and defines words, which are the variables o
 
 - A key with ``{size}`` is repeated for each item of the word, which is a list or a mapping. The example defines the
   entries mlm/trans/lab and mlm/trans/tiny. ``{size in natural}`` takes the items of the word ``natural``.
-- In the value of such a key, ``{size}`` is the item, and the item's own words (``rows``) are defined.
+- In the value of such a key, ``{size}`` is the item, and the words that belong to the item (``rows``) are defined.
 - A text that consists of ``{rows}`` alone becomes the value of the word. Inside a list, a word that is a list adds all
   its values, and an item ``{"{size}": VALUE}`` becomes one item for each size.
 - If two keys give the same name, the later one is merged over the earlier one.
@@ -33,7 +33,7 @@ from synthlang.strict_yaml import read_yaml
 
 BASE, ABOUT, WORDS = "base", "about", "words"
 TINY = "tiny"
-"""Size that needs no data, if a study also has other sizes."""
+"""Name of the smallest size. A study with several sizes needs no data files at this size."""
 SIZES = ("paper", "lab", TINY)  # the last part of the name of an entry with a size
 YAML = (".yaml", ".yml")
 WORD, KEY_WORD = re.compile(r"\{(\w+)\}"), re.compile(r"\{(\w+)(?: in (\w+))?\}")
@@ -60,8 +60,8 @@ class Entry:
     """An entry of the catalogue.
 
     Attributes:
-        about: The descriptions of the entry and of its bases. If the entry has one, it comes first, and descriptions
-            of bases of the same kind are marked as such.
+        about: Descriptions of the entry and then of its bases. If the entry has its own description, those of bases
+            of the same kind are marked as changed.
         data: Settings of the entry, merged over its bases.
         is_described: True if the entry itself has a description.
     """
@@ -79,7 +79,10 @@ class Entry:
 
 
 def folder() -> Path:
-    """Return the folder of the catalogue, which is in an installed package, or beside the package in a checkout."""
+    """Return the folder of the catalogue.
+
+    An installed package contains this folder. In a checkout it is beside the package.
+    """
     package = Path(__file__).resolve().parent
     inside = package / "configs"
     return inside if inside.is_dir() else package.parent / "configs"
@@ -100,8 +103,8 @@ def load_yaml(path: str | PathLike[str], kind: str | None = None) -> dict[str, A
     """Read the mapping in a YAML file or, if ``kind`` is given, in an entry of the catalogue.
 
     ``base: NAME`` or ``base: [NAME, …]`` names settings to start from: paths relative to this file, or KIND/NAME of
-    the catalogue. Mappings are merged key by key. Any other value replaces the value of an earlier base, and this
-    file comes last.
+    the catalogue. Mappings are merged key by key. Any other value replaces the value of an earlier base. The settings
+    of this file replace those of all bases.
 
     Raises:
         InputError: A file cannot be read. The error names the line of the fault.
@@ -161,12 +164,12 @@ def find(kind: str, name: str) -> Entry:
     """Return an entry of the catalogue, with its settings merged over those of its bases.
 
     Raises:
-        InputError: There is no such entry. The error names similar ones.
+        InputError: The entry does not exist. The error names similar ones.
     """
     stem = _stem(kind, name)
     written = _entries(kind, stem).get(name) if stem else None
     if written is None:
-        reason = f"there is no file and no entry {name!r} of the kind {kind}"
+        reason = f"{name!r} is neither a file nor an entry of the kind {kind}"
         raise InputError(reason, hint=_where(kind, name), code="unknown")
     value = dict[str, Any]()
     for raw, words in written:
@@ -211,7 +214,7 @@ def whole_file(kind: str, name: str, place: Path | None = None) -> Path:
     if name not in _stems(kind):
         known = ", ".join(_stems(kind)) or "none"
         hint = f"name a YAML file or one of: {known}"
-        raise InputError(f"there is no {name!r} among the {kind}", hint=hint, code="unknown")
+        raise InputError(f"{name!r} is not one of the {kind}", hint=hint, code="unknown")
     return folder() / kind / f"{name}.yaml"
 
 
@@ -244,7 +247,7 @@ def _items(item: Any, words: Words) -> list[Any]:
 
 
 def _spelled(key: str, words: Words) -> Iterator[tuple[str, Words]]:
-    """Expand one key, and yield each name with the words that its value may use."""
+    """Expand one key, and yield each name with the words that are defined in its value."""
     several = next((m for m in KEY_WORD.finditer(key) if m[2] or isinstance(words[m[1]], list | dict)), None)
     if several is None:
         yield WORD.sub(lambda m: str(words[m[1]]), key), words
@@ -281,8 +284,9 @@ def _base(name: str, place: Path) -> Path | str:
         return path
     if kind not in FILES or name.endswith(YAML):
         known = [] if name.endswith(YAML) else [f"{kind}/{entry}" for kind in FILES for entry in names(kind)]
-        hint = did_you_mean(name, [entry for entry in known if entry.endswith(f"/{name}")] or known).rstrip()
-        raise InputError(f"there is no file {path}", keys=BASE, hint=hint, code="missing")
+        near = did_you_mean(name, [entry for entry in known if entry.endswith(f"/{name}")] or known)
+        hint = f"{near}name an existing file, or KIND/NAME of the catalogue"
+        raise InputError(f"the file {path} does not exist", keys=BASE, hint=hint, code="missing")
     find(kind, rest)
     return name
 
@@ -310,7 +314,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 @cache
 def _entries(kind: str, stem: str) -> dict[str, list[tuple[Any, Words]]]:
-    """Map each name to its values, each with its words. Later values take precedence."""
+    """Map each name to its values and the words that are defined in each. Later values take precedence."""
     where = folder() / FILES[kind]
     data = _read(where if where.suffix else where / f"{stem}.yaml")
     words = merged(_read(folder() / "words.yaml"), data.get(WORDS, {}))

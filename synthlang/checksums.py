@@ -1,7 +1,7 @@
 """Checksums of the files of a folder, to find damage before a damaged file is read.
 
-``FOLDER/.checksums.json`` holds the size and the SHA-256 of each file. It is written last. A file with the recorded
-size counts as unchanged if it is not younger than the record. Only a thorough check opens such files.
+``FOLDER/.checksums.json`` holds the size and the SHA-256 of each file. This record is written last. A file with the
+recorded size counts as unchanged if it is not younger than the record. Only a thorough check opens such files.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from synthlang.fingerprint import sha256_file
 
 RECORD = ".checksums.json"
 PAGE = "README.md"
-"""A file for people, who may change it."""
+"""Name of a page for readers. Records leave it out, because people may edit it."""
 _whole: set[tuple[Path, int]] = set()
-"""Folders, with the time of their record, whose files this process has read and found unchanged."""
+"""Folders whose files this process has read and found unchanged, each with the modification time of its record."""
 
 
 def record_checksums(folder: Path, leave_out: Collection[str] = ()) -> None:
-    """Write the record of a folder, without hidden files, pages for people and the names to ``leave_out``."""
+    """Write the record of a folder, except for hidden files, ``README.md`` and the names in ``leave_out``."""
     found = {}
     for path in sorted(folder.rglob("*")):
         parts = path.relative_to(folder).parts
@@ -34,10 +34,12 @@ def record_checksums(folder: Path, leave_out: Collection[str] = ()) -> None:
 
 
 def damaged_files(folder: Path, thorough: bool = False) -> list[str]:
-    """Return the recorded files of a folder that are missing or have changed. Without a record there are none.
+    """Return the recorded files of a folder that are missing or have changed.
+
+    The list is empty for a folder without a record.
 
     Args:
-        folder: The folder.
+        folder: Folder to check.
         thorough: True to read every file, once in each process. A damaged file then gets the present time, so that
             later checks find it by its time alone. If all files are unchanged but some are younger than the record, as
             in a copy, the record gets the present time instead.
@@ -66,7 +68,7 @@ def _record(path: Path) -> dict[str, Any]:
     record = read_json(path)
     if not isinstance(record, dict) or not all(isinstance(one, list) and len(one) == 2 for one in record.values()):
         hint = "delete this file if the other files of the folder are sound"
-        raise InputError("is no record of checksums", path, hint=hint, code="damaged")
+        raise InputError("is not a record of checksums", path, hint=hint, code="damaged")
     return record
 
 

@@ -24,7 +24,7 @@ from synthlang.strict_yaml import parse_yaml, write_yaml
 M = TypeVar("M", bound=pydantic.BaseModel)
 PathName = str | PathLike[str] | None
 Overrides = Mapping[str, Any] | Sequence[str]
-"""Dotted keys and their values, or texts KEY=VALUE."""
+"""Changes of a config: a mapping of dotted keys to values, or texts ``KEY=VALUE``."""
 
 KEY = re.compile(r"[^\s.=]+(\.[^\s.=]+)*")
 
@@ -36,7 +36,7 @@ class StrictModel(pydantic.BaseModel):
     below a field is its explanation in the reference.
 
     Attributes:
-        smoke: Values of fields for ``--smoke``: an upper bound, or a function of the config.
+        smoke: Upper bound of each field that ``--smoke`` changes, or a function from the config to the new value.
         renamed_keys: New name of each old key. ``parse`` reads an old key with a warning. Fields and fingerprints
             have the new names.
     """
@@ -63,7 +63,7 @@ def renamed_values(field: str, **names: str) -> Any:
 
 
 def _warn(what: str, old: str, new: str) -> None:
-    text = f"the {what} {old!r} is now called {new!r}; the next release will not read the old name"
+    text = f"the {what} {old!r} is now called {new!r}; use the new name, since the next release reads no other"
     warnings.warn(text, FutureWarning, stacklevel=3)
 
 
@@ -211,11 +211,13 @@ def assigned(node: Any, keys: Sequence[str], value: Any) -> Any:
     if isinstance(node, list):
         if not (key.isascii() and key.isdigit() and int(key[:9]) < len(node)):
             reason = f"{key!r} is not an index of a list of {len(node)} values (the first is 0)"
-            raise InputError(reason, code="range")
+            hint = f"use an index from 0 to {len(node) - 1}" if node else "set the whole list"
+            raise InputError(reason, hint=hint, code="range")
         at = int(key)
         return [*node[:at], assigned(node[at], rest, value), *node[at + 1 :]]
     if node is not None and not isinstance(node, Mapping):
-        raise InputError(f"{key!r} cannot be set inside {node!r}, which has no keys", code="type")
+        hint = "set the whole value, or choose another key"
+        raise InputError(f"{key!r} cannot be set inside {node!r}, which has no keys", hint=hint, code="type")
     inner = dict(node or {})
     return {**inner, key: assigned(inner.get(key), rest, value)}
 

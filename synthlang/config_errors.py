@@ -12,6 +12,7 @@ from pydantic_core import ErrorDetails
 from synthlang.errors import Code, InputError, did_you_mean
 
 SHOWN_VALUE = 60  # characters of a value that a message shows
+ADD = "add this key"
 JSON_TYPES = (dict, list, str, int, float, NoneType)
 SECTIONS = frozenset({"model_type", "model_attributes_type", "dict_type", "mapping_type", "dataclass_type"})
 """Types of pydantic errors for a value that should be a section of keys."""
@@ -69,9 +70,10 @@ def _fault(model: type[pydantic.BaseModel], item: ErrorDetails, data: Any) -> In
     if kind.startswith("union_tag"):
         name, tags = context["discriminator"].strip("'"), context.get("expected_tags")
         problem = f"{context['tag']!r} must be one of {tags}" if tags else "is required"
-        return InputError(problem, keys=[*keys, name], code="unknown" if tags else "missing")
+        hint = "" if tags else ADD
+        return InputError(problem, keys=[*keys, name], hint=hint, code="unknown" if tags else "missing")
     if kind == "missing":
-        return InputError("is required", keys=keys, code="missing")
+        return InputError("is required", keys=keys, hint=ADD, code="missing")
     if kind == "value_error":
         return _broken_rule(keys, value, context["error"])
     if kind in SECTIONS:
@@ -132,7 +134,7 @@ def _allowed(model: type[pydantic.BaseModel], keys: Sequence[str], data: Any) ->
 
 
 def _show(value: Any) -> str:
-    """Write a value as in YAML, and shorten a long one."""
+    """Return a value in the form of YAML, cut after SHOWN_VALUE characters."""
     if isinstance(value, dict):
         return "a mapping"
     if value is None or isinstance(value, bool):

@@ -25,14 +25,19 @@ LABEL_COLUMNS = ("upos", "deprel", "ner", "slot", "feats")
 
 @dataclass(frozen=True)
 class Column:
-    """One value for each word: ``codes`` [words], which are indices into ``names`` if there are names."""
+    """Values of one column of a corpus, one for each word.
+
+    Attributes:
+        codes: Indices into ``names``, or the numbers themselves if ``names`` is None, [words] int32.
+        names: Distinct values of a column of strings.
+    """
 
     codes: NDArray[np.int32]
     names: tuple[str, ...] | None = None
 
     @staticmethod
     def of(values: Sequence[str]) -> Column:
-        """Encode strings. Names are in order of first occurrence.
+        """Encode strings. ``names`` are in the order of their first occurrence.
 
         >>> Column.of(["a", "b", "a"])
         Column(codes=array([0, 1, 0], dtype=int32), names=('a', 'b'))
@@ -43,7 +48,7 @@ class Column:
         return Column(codes, tuple(index))
 
     def values(self) -> list[Any]:
-        """Return the values as a Python list: strings if there are names, else numbers."""
+        """Return the values as a Python list, of strings if the column has names and of numbers otherwise."""
         if self.names is None:
             return list(self.codes.tolist())
         names = self.names
@@ -111,7 +116,10 @@ class Corpus:
 
     @staticmethod
     def of(sentences: Sequence[Mapping[str, Sequence[Any]]], first: int = 0) -> Corpus:
-        """Build a corpus from sentences given as {column: values}, all with the same columns."""
+        """Build a corpus from sentences given as {column: values}, all with the same columns.
+
+        ``first`` is the id of the first sentence.
+        """
         lengths = [len(sentence[FORM]) for sentence in sentences]
         names = list(sentences[0]) if sentences else [FORM]
         columns = {}
@@ -124,7 +132,7 @@ class Corpus:
 
     @staticmethod
     def of_words(sentences: Sequence[Sequence[str]], first: int = 0) -> Corpus:
-        """Build a corpus of plain words."""
+        """Build a corpus from lists of words. ``first`` is the id of the first sentence."""
         return Corpus.of([{FORM: words} for words in sentences], first)
 
     def __len__(self) -> int:
@@ -181,7 +189,7 @@ class Corpus:
 
 
 def concatenate(batches: Sequence[Corpus]) -> Corpus:
-    """Join batches that have the same columns. Names are merged."""
+    """Join batches that have the same columns. The names of each column are merged."""
     if not batches:
         return Corpus.of_words([])
     columns = {name: _join([b.columns[name] for b in batches]) for name in batches[0].columns}

@@ -51,12 +51,12 @@ def derive_command(
         raise InputError(
             "the option is for a source of sentences, not for a task",
             "--vocabulary",
-            hint="leave it out",
+            hint="leave this option out",
             code="conflict",
         )
     if fields and not is_task(spec):
         reason = "the option is for a labelled task (nli:, qa:), not for a source of sentences"
-        raise InputError(reason, "--field", hint="leave it out", code="conflict")
+        raise InputError(reason, "--field", hint="leave this option out", code="conflict")
     if out.exists() and not (out / "manifest.json").is_file() and not partial_of(out).exists():
         raise exists_already(out)  # before anything is parsed or trained
     spoken = parse_language(language)

@@ -9,34 +9,34 @@ from os import PathLike
 from typing import Literal, Self
 
 Code = Literal[
-    "missing",  # a file, folder, column, split or required key is not there
+    "missing",  # a file, folder, column, split or required key does not exist
     "unknown",  # a name is not one of those allowed: a key, a kind, a language, an axis
     "type",  # a value has another type than its key
     "range",  # a number, a length or a count is outside what is allowed
     "conflict",  # two settings, or a setting and the data, exclude each other
     "no_effect",  # a setting would change nothing
     "format",  # the content of a file or a value is not written as it must be
-    "duplicate",  # a name, a key or a line stands twice
-    "empty",  # there is nothing, or nothing is left
+    "duplicate",  # a name, a key or a line occurs twice
+    "empty",  # an input has no content, or a selection leaves none
     "damaged",  # a file is truncated or its checksum differs
-    "exists",  # something else is in the place of the output
+    "exists",  # the output path is taken by something else
     "locked",  # another process writes there
     "changed",  # settings or data differ from those that the work was started with
-    "unsupported",  # the request is understood and cannot be met
+    "unsupported",  # the input is valid, but nothing here can process it
     "extra",  # an optional package or program is not installed
     "resources",  # memory or disk space does not suffice
     "failed",  # a program or a service that was called failed
     "invalid",  # any other fault
 ]
-"""The kind of fault, which programs and tests compare."""
+"""Kind of a fault, by which programs and tests compare errors."""
 SHOWN = 3
 """Number of faults of one input that a message shows. Further faults are only counted."""
 LONGEST = 600
-"""Number of characters that a message shows of a reason, of a hint and of keys, since they may quote an input."""
+"""Largest number of characters of each part of a message (keys, reason, hint), since a part may quote an input."""
 
 
 class InputError(ValueError):
-    """Wrong input from outside: a file, a config, an option.
+    """Error for wrong input: a file, a config or an option.
 
     The command prints the error as one line and exits with code 2::
 
@@ -44,11 +44,11 @@ class InputError(ValueError):
         ^ path        ^ line ^ keys        ^ reason     ^ hint
 
     Attributes:
-        reason: The fault.
+        reason: Description of the fault.
         path: The file or folder, or the option, that holds the wrong value.
         line: The line in ``path``, from 1.
         keys: The keys of a config that lead to the wrong value, outermost first.
-        hint: The remedy, which follows the reason in the message.
+        hint: Action that corrects the fault. The message shows it after the reason.
         code: The kind of fault.
         others: Further faults of the same input.
         absent: The file or folder that does not exist, or "".
@@ -110,7 +110,7 @@ class InputError(ValueError):
         return found
 
     def with_hint(self, more: str) -> Self:
-        """Return a copy of this error whose hint is followed by another one.
+        """Return a copy of this error with another hint after its own.
 
         >>> print(InputError("must be at least 1", "study.yaml").with_hint("leave it out"))
         study.yaml: must be at least 1; leave it out
@@ -121,7 +121,7 @@ class InputError(ValueError):
 
 
 def _shown(text: str) -> str:
-    """Return a text, or the start and the end of a long one."""
+    """Return a text, with its middle cut if it is longer than LONGEST characters."""
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 103]} … {text[-100:]}"
 
 

@@ -1,4 +1,4 @@
-"""Atomic files and folders, an output folder for one process, strict JSON, safe names.
+"""Atomic files and folders, locks of outputs, strict JSON and safe names.
 
 A reader never sees a half-written artifact: everything is written beside its place under a temporary name, flushed
 to disk and renamed.
@@ -30,11 +30,15 @@ SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+=,-]{0,127}")
 LONGEST_LINE = 1 << 24  # bytes
 TEMPORARY = ".tmp-"
 UNIQUE = "-????????"
-"""Glob of the end of temporary names."""
+"""Glob for the random end of temporary names."""
 
 
 def safe_name(name: str, what: str = "name") -> str:
     """Return ``name`` if it can be a file name on any system.
+
+    Args:
+        name: The name to check.
+        what: Kind of the name, for the error.
 
     Raises:
         InputError: The name cannot be a file name.
@@ -59,13 +63,13 @@ def user_path(name: str | os.PathLike[str]) -> Path:
     """Return the path with ``~`` and ``~user`` expanded.
 
     Raises:
-        InputError: There is no such user.
+        InputError: The user does not exist.
     """
     try:
         return Path(name).expanduser()
     except RuntimeError as error:
         raise InputError(
-            "there is no such home folder",
+            "the home folder does not exist",
             name,
             hint="write the whole path, or ./~NAME for a file of that name",
             code="missing",
@@ -75,10 +79,10 @@ def user_path(name: str | os.PathLike[str]) -> Path:
 def no_such(
     path: str | os.PathLike[str], what: str = "file", hint: str = "", keys: Sequence[str] | str = ()
 ) -> InputError:
-    """Return the error for a path that does not exist. It names the place where a relative path was looked for."""
+    """Return the error for a path that does not exist. The error shows a relative path as an absolute one, too."""
     place = Path(path)
     where = "" if place.is_absolute() else f" (looked for {place.absolute()})"
-    error = InputError(f"no such {what}{where}", path, hint=hint, keys=keys, code="missing")
+    error = InputError(f"no such {what}{where}", path, hint=hint or "correct the path", keys=keys, code="missing")
     error.absent = place.as_posix()
     return error
 
@@ -89,12 +93,15 @@ class DiskError(InputError):
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Convert an OSError that occurs while ``path`` is written to a DiskError."""
+    """Convert an OSError that occurs while ``path`` is written to a DiskError.
+
+    Text that is not UTF-8, such as a foreign file name, becomes an InputError.
+    """
     try:
         yield
     except UnicodeEncodeError as error:
         reason = f"cannot hold the text {error.object[error.start : error.end]!a}, which is not UTF-8"
-        raise InputError(reason, path, hint="rename the file or folder of this name", code="format") from error
+        raise InputError(reason, path, hint="rename the file or folder with this name", code="format") from error
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             hint = "free some space and run the same command again"
@@ -196,12 +203,13 @@ def reading(path: Path) -> Iterator[None]:
         check_is_text(error.object[:START], path)
         line = error.object[: error.start].count(b"\n") + 1
         raise InputError(
-            "not UTF-8", path, line, hint="convert the file to UTF-8, for example with iconv", code="format"
+            "is not UTF-8", path, line, hint="convert the file to UTF-8, for example with iconv", code="format"
         ) from error
     except FileNotFoundError as error:
         raise no_such(path) from error
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror or error}", path, code="failed") from error
+        reason = f"cannot be read: {error.strerror or error}"
+        raise InputError(reason, path, hint="check its kind and its permissions", code="failed") from error
 
 
 def read_json(path: Path) -> Any:
@@ -225,9 +233,11 @@ def json_of(raw: bytes, path: Path, codec: str = "utf-8") -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        raise InputError(f"not JSON: {error.msg}", path, error.lineno, code="format") from error
+        raise InputError(
+            f"is not JSON: {error.msg}", path, error.lineno, hint="correct this line", code="format"
+        ) from error
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, thousands of brackets
-        raise InputError(f"cannot be read as JSON: {error}", path, code="format") from error
+        raise InputError(f"cannot be read as JSON: {error}", path, hint="correct the file", code="format") from error
 
 
 def lines_of(handle: IO[bytes], path: Path) -> Iterator[tuple[int, str]]:
@@ -247,7 +257,7 @@ def decoded(raw: bytes, codec: str, path: Path, line: int) -> str:
     try:
         return raw.decode(codec)
     except UnicodeDecodeError as error:
-        reason = f"not UTF-8 (byte {error.start} of the line)"
+        reason = f"is not UTF-8 (byte {error.start} of the line)"
         hint = "convert the file to UTF-8, for example with iconv"
         raise InputError(reason, path, line, hint=hint, code="format") from error
 
@@ -270,15 +280,16 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
 LOCK = ".lock-"
 """Prefix of the names of lock files."""
 LOCKS = ".lock"
-"""Prefix of the names of lock files and of a store's folder of locks."""
+"""Common prefix of the names of lock files and of the folder of locks in a store."""
 
 
 @contextmanager
 def only_writer(folder: Path) -> Iterator[None]:
-    """Lock an output folder or file against other processes during the block. It need not exist yet.
+    """Lock an output folder or file against other processes during the block.
 
-    Every command takes this lock for its output and does not wait for it. Temporary files of killed writers of this
-    output are deleted. If the block fails, parent folders that were created for it are removed if they are empty.
+    The output need not exist yet. Every command takes this lock for its output, and fails at once if another process
+    holds it. Temporary files that killed writers of this output left are deleted. If the block fails, empty parent
+    folders that were created for the output are removed.
 
     Raises:
         InputError: Another process holds the lock. The error names the process.
@@ -298,7 +309,7 @@ def only_writer(folder: Path) -> Iterator[None]:
                     path.touch()  # an OSError here is the reason: the lock cannot be written
                 holder = path.read_text("utf-8", "replace")
                 reason = f"is being written by {holder or 'another process'}"
-                hint = "wait for it, or name another folder"
+                hint = "wait until it ends, or name another folder"
                 raise InputError(reason, folder, hint=hint, code="locked") from error
             command = " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])
             told = f"process {os.getpid()} on {socket.gethostname()} ({shorten(command, 100)})"

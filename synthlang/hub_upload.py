@@ -35,17 +35,17 @@ def upload(
     """Upload a folder to the hub and return its address.
 
     Args:
-        folder: The folder.
+        folder: Folder to upload.
         repo_id: NAME or OWNER/NAME.
         kind: Kind of the repository.
         note: Commit message.
-        private: Make a new repository private.
-        token: Access token (default: the one that ``hf auth login`` stored).
+        private: True to make a new repository private.
+        token: Access token (default: the token that ``hf auth login`` stored).
         api: Object used in place of ``huggingface_hub.HfApi``.
         card: Content of README.md, if the folder has none.
 
     Raises:
-        InputError: The hub refuses the upload.
+        InputError: The name is not valid, or the upload fails.
     """
     check_repository(repo_id)
     if api is None:
@@ -63,7 +63,7 @@ def upload(
         raise InputError(
             f"cannot upload: {reason.strip()}",
             f"hub repository {repo_id}",
-            hint="check the name, the connection and the login (hf auth login), and run it again",
+            hint="check the name, the connection and the login (hf auth login), and run the command again",
             code="failed",
         ) from error
     return str(address)

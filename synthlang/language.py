@@ -1,7 +1,8 @@
 """Languages: an ordered list of transforms with a seed, which derives a corpus and inverts the derivation.
 
-A path in a language file (of an order model, a dictionary or a word list) is looked up beside that file first, then
-in the working folder. ``write_spec`` writes such files together with the language.
+A language file may name an order model, a dictionary or a word list by a relative path. The path is looked up in the
+folder of the language file first, then in the working folder. ``write_spec`` copies the named files together with the
+language.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from synthlang.transforms.transliterate import Transliterate
 if TYPE_CHECKING:  # tokenizers is heavy, and most languages need none
     from synthlang.vocabulary import Encoded, Subwords, Vocabulary
 
-FOLDER = "language"  # the folder beside language.yaml with the files that it names
+FOLDER = "language"  # the folder beside language.yaml that holds the files named there
 FORMAT = 2  # raise when a transform gives other output for the same spec
 
 
@@ -49,9 +50,9 @@ class Language(StrictModel):
     """
 
     renamed_keys: ClassVar[Mapping[str, str]] = {"torn_entities": "split_entities"}
-    reference: ClassVar[Kind] = "language"  # the kind of reference that a language in a config is
+    reference: ClassVar[Kind] = "language"  # the kind of a reference in a config that is a whole language
     name: str
-    """Label of the language, which can be a file name."""
+    """Label of the language, which must be a valid file name."""
     seed: int = Field(default=0, ge=0)
     """Seed of all random choices."""
     transforms: tuple[AnyTransform, ...] = ()
@@ -191,9 +192,9 @@ class Language(StrictModel):
         return result.counted({**result.counts, **counts})
 
     def derive(self, corpus: Corpus) -> Corpus:
-        """Return the batch in this language, with every label on the word it belongs to.
+        """Return the batch in this language. Every label stays with its word.
 
-        Sentences that the language leaves out are missing. The ids show which sentences are there.
+        Sentences that a transform drops are missing. The ids of the others are unchanged.
         """
         return self.rewrite(corpus).apply(corpus)
 
@@ -209,7 +210,7 @@ class Language(StrictModel):
         return encode_corpus(vocabulary.tokenizer(self.script), derived).as_text()
 
     def invert(self, corpus: Corpus) -> Corpus:
-        """Return the source sentences of derived ones: invert(derive(x)) = x.
+        """Restore the source sentences of a derived batch: invert(derive(x)) = x.
 
         Raises:
             InputError: A transform has no inverse.
@@ -224,7 +225,7 @@ class Language(StrictModel):
     def _tokens(self) -> Subwords:
         if self._subwords is None:
             reason = f"the language {self.name} has a transform with unit: token, which needs a vocabulary"
-            raise InputError(reason, hint="name a vocabulary", code="missing")
+            raise InputError(reason, hint="give a vocabulary, for example with --vocabulary", code="missing")
         return self._subwords
 
 
@@ -245,7 +246,7 @@ def bind_language(
     """Bind a language to the word counts and the vocabulary that its transforms need.
 
     Words are counted in ``split`` of the source (default: the training split). The fingerprint of a bound language
-    covers them, so a bound language derives any other source by the same counts.
+    covers the counts and the vocabulary. A bound language derives any other source by the same counts.
 
     Raises:
         InputError: The source lacks a column or the split to count, or transforms of tokens have no vocabulary.
@@ -271,7 +272,7 @@ def bind_language(
 def parse_language(spec: str | dict[str, Any]) -> Language:
     """Return a language by its name, from a YAML file or from a mapping.
 
-    A name is an entry of the catalogue, or is made of short names (``trans``, ``trans:0.5+perm``,
+    A name is an entry of the catalogue, or is made of short names of transforms (``trans``, ``trans:0.5+perm``,
     ``trans+reorder@ga``). ``parent`` is the language without transforms. A number after a colon is the strength. A
     word after an @ is the main option: a script, an order model, a window. Either may come first.
     """
@@ -290,11 +291,11 @@ def _named(value: Any) -> Any:
 
 
 NamedLanguage = Annotated[Language, BeforeValidator(_named)]
-"""Type of a config's field for a language, given by its name, as a YAML file or as settings."""
+"""Type of a config field that holds a language. A config gives the language as a name, a YAML file or settings."""
 
 
 _NUMBER = r"[0-9]+\.?[0-9]*|\.[0-9]+"
-# The strength stands before the option or after it: trans:0.5@hangul, trans@hangul:0.5.
+# The strength comes before the option or after it: trans:0.5@hangul, trans@hangul:0.5.
 SHORT = re.compile(
     rf"(?P<kind>[a-z]+)(?::(?P<before>{_NUMBER})(?=@))?(?:@(?P<option>[^@:+]+))?(?::(?P<after>{_NUMBER}))?"
 )
@@ -329,7 +330,7 @@ def _from_catalogue(spec: str, part: str) -> Language:
 
 
 def beside(data: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Replace the names of files in a language file by paths, for files that are in its folder."""
+    """Replace each file name in the settings of a language by its path if the file is in ``folder``."""
     transforms = data.get("transforms")
     if not isinstance(transforms, list):
         return data
@@ -367,7 +368,7 @@ def spec_yaml(language: Language) -> str:
 
 
 def write_spec(language: Language, out: Path) -> list[Path]:
-    """Write language.yaml and the files that it names into a folder, and return their paths."""
+    """Write language.yaml into a folder, together with the files named there, and return all paths."""
     _, files = portable(language)
     with atomic_file(out / "language.yaml", "w") as handle:
         handle.write(spec_yaml(language))

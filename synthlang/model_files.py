@@ -1,7 +1,7 @@
-"""Files of a model folder, read as data before a library opens them.
+"""Checks of the files of a model folder before a library opens them.
 
-No code of a folder is ever run. A library may also build any number of layers that a config names, and some damaged
-files crash the library of tokenizers. Such files are refused here first.
+No code of a model folder is ever run. A config with extreme sizes is refused, because a library would build a model of
+any size. A damaged file of a tokenizer is refused, because it can crash the tokenizers library.
 """
 
 from __future__ import annotations
@@ -21,31 +21,32 @@ from synthlang.files import read_json
 CONFIG = "config.json"
 Ints = NDArray[np.int64]
 LARGEST_ID = 1 << 24
-"""Largest id of a token. The largest vocabularies that exist have about a million."""
+"""Largest token id that is accepted. The largest vocabularies in use have about a million tokens."""
 LAYERS, WIDTH = 10_000, 1 << 24
 SIZES = {
     **dict.fromkeys(("num_hidden_layers", "n_layers", "num_attention_heads", "n_heads", "n_langs"), LAYERS),
     **dict.fromkeys(("hidden_size", "emb_dim", "intermediate_size", "max_position_embeddings", "vocab_size"), WIDTH),
 }
-"""Largest value of each size in a config."""
+"""Largest accepted value of each size in a config."""
 IGNORED = {
     "auto_map": "names code in the folder",
     **dict.fromkeys(("attn_implementation", "_attn_implementation", "_attn_implementation_internal"), "may name code"),
     "num_labels": "belongs to a classifier",
 }
-"""Keys of a config that are left out, and the reason."""
+"""Keys of a config that are ignored, and the reason."""
 
 
 def model_config(path: Path) -> Any:
-    """Return what a ``config.json`` describes, as an object of transformers.
+    """Read a ``config.json`` into a configuration object of transformers.
 
     Raises:
-        InputError: The file is not a config, a size is out of range, or transformers does not know the type of model.
+        InputError: The file is not a config, a size is out of range, or transformers does not support the model type.
     """
     data = read_json(path)
     kind = data.get("model_type") if isinstance(data, dict) else None
     if not isinstance(kind, str):
-        raise InputError("is no config of a model: it names no model_type", path, code="format")
+        hint = "name a model folder that transformers wrote"
+        raise InputError("is not the config of a model: model_type is missing", path, hint=hint, code="format")
     for key, largest in SIZES.items():
         value = data.get(key)
         if value is not None and not (isinstance(value, int) and 1 <= value <= largest):
@@ -56,7 +57,7 @@ def model_config(path: Path) -> Any:
 
     if kind not in CONFIG_MAPPING:
         code = ", and the code in the folder that defines the type is never run" if "auto_map" in data else ""
-        reason = f"transformers does not know the type {kind!r}{code}"
+        reason = f"transformers does not support the type {kind!r}{code}"
         raise InputError(
             reason,
             path,
@@ -68,11 +69,12 @@ def model_config(path: Path) -> Any:
         return CONFIG_MAPPING[kind].from_dict({key: value for key, value in data.items() if key not in IGNORED})
     except Exception as error:  # each class checks its own keys, with errors of many classes
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        raise InputError(f"cannot be read: {reason}", path, code="format") from error
+        hint = "correct the config, or download the model again"
+        raise InputError(f"cannot be read: {reason}", path, hint=hint, code="format") from error
 
 
 def check_tokenizer_file(path: Path) -> None:
-    """Check one JSON file of a tokenizer before the library of tokenizers opens it.
+    """Check one JSON file of a tokenizer before the tokenizers library opens it.
 
     Raises:
         InputError: The file is not JSON, an id is out of range, or the table of a normalizer is damaged.
@@ -80,7 +82,8 @@ def check_tokenizer_file(path: Path) -> None:
     data = read_json(path)
     for found in _ids(path.name, data):
         if not isinstance(found, int) or not 0 <= found <= LARGEST_ID:
-            raise InputError(f"has the token id {found!r:.40}, and ids end at {LARGEST_ID:,}", path, code="range")
+            reason = f"has the token id {found!r:.40}, which is not an integer from 0 to {LARGEST_ID:,}"
+            raise InputError(reason, path, hint="download the model again", code="range")
     if path.name == "tokenizer.json" and isinstance(data, dict):
         for table in _precompiled(data.get("normalizer")):
             if not _is_sound(table):
@@ -93,7 +96,7 @@ def check_tokenizer_file(path: Path) -> None:
 
 
 def _ids(name: str, data: Any) -> Iterator[Any]:
-    """Yield the token ids in a tokenizer file. A malformed file is left to the library."""
+    """Yield the token ids in a tokenizer file. Entries of any other form are left to the tokenizers library."""
     if not isinstance(data, dict):
         return
     if name == "tokenizer_config.json":

@@ -21,28 +21,29 @@ from synthlang.errors import InputError
 GZIP = b"\x1f\x8b"
 """The first bytes of a gzip file."""
 FOREIGN = {
-    GZIP: ("packed with gzip", "unpack it first (gunzip), or let its name end in .gz if the reader takes such files"),
+    GZIP: ("packed with gzip", "unpack it first (gunzip), or rename it to end in .gz where gzip files can be read"),
     b"PK\x03\x04": ("a zip archive", "unpack it first (unzip)"),
     b"\xfd7zXZ\x00": ("packed with xz", "unpack it first (unxz)"),
     b"BZh": ("packed with bzip2", "unpack it first (bunzip2)"),
     b"\x28\xb5\x2f\xfd": ("packed with Zstandard", "unpack it first (unzstd)"),
-    b"%PDF-": ("a PDF", "extract its text first"),
+    b"%PDF-": ("a PDF", "extract the text of the file first"),
     **dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), UTF16 := ("UTF-16", "convert it: iconv -f UTF-16 -t UTF-8 FILE > NEW")),
 }
-"""First bytes of content that is no UTF-8 text, its name, and the remedy."""
+"""First bytes of content that is not UTF-8 text, the name of the format, and the hint of the error."""
 START = 64
-"""Number of bytes from which content is recognised."""
+"""Number of bytes by which the format of a file is recognised."""
 LIMIT = "SYNTHLANG_UNPACKED_RATIO"
 """Environment variable with the largest ratio of the unpacked to the packed size."""
 RATIO = 100
+"""Default of the environment variable."""
 FREE = 1 << 26
-"""Bytes that any file may unpack to."""
+"""Size in bytes up to which any file may unpack."""
 
 
 def check_is_text(start: bytes, path: Path) -> None:
-    """Refuse content that is no UTF-8 text by the first START bytes.
+    """Check by its first START bytes that a file is not packed and not in another encoding than UTF-8.
 
-    UTF-16 need not begin with a mark. Every second byte of Latin letters is then 0.
+    UTF-16 without a byte order mark is recognised by Latin letters, of which every second byte is 0.
 
     Raises:
         InputError: The content is packed, a PDF or UTF-16.
@@ -66,8 +67,8 @@ def open_packed(path: Path) -> Iterator[io.BufferedReader[Any]]:
         with gzip.open(path) as packed, io.BufferedReader(_Limited(packed, path)) as handle:
             yield handle
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        hint = "download it again"
-        raise InputError(f"is damaged or no gzip file: {error}", path, hint=hint, code="damaged") from error
+        hint = "download the file again"
+        raise InputError(f"is damaged or not a gzip file: {error}", path, hint=hint, code="damaged") from error
 
 
 class _Limited(io.RawIOBase):
@@ -90,7 +91,7 @@ class _Limited(io.RawIOBase):
         self._read += count
         if self._most is not None and self._read > self._most:
             reason = f"unpacks to more than {self._most >> 20:,} MB"
-            hint = f"if the file is right, unpack it, or set {LIMIT} to more than {_ratio():,}"
+            hint = f"if the file is correct, unpack it, or set {LIMIT} to more than {_ratio():,}"
             raise InputError(reason, self._path, hint=hint, code="range")
         return count
 

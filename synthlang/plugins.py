@@ -5,7 +5,7 @@ A package names its plugins in its metadata, as in this part of a ``pyproject.to
     [project.entry-points."synthlang.transforms"]
     repeat = "my_package.repeat:Repeat"
 
-They are imported when a table is first needed, in workers as well. Fingerprints include the name and version of the
+Plugins are imported when a table is first needed, in workers as well. Fingerprints include the name and version of the
 package of each plugin that was used (``parts``), so results of another version are not reused.
 """
 
@@ -39,14 +39,14 @@ def _package(entry: EntryPoint) -> str:
 def parts(group: Group, names: Collection[str]) -> dict[str, dict[str, str]]:
     """Return the part of a fingerprint for the plugins among ``names``.
 
-    It is ``{"plugins": {name: "package version"}}``, or {} if there are none.
+    The part is ``{"plugins": {name: "package version"}}``, or {} if no name is a plugin.
     """
     found = {entry.name: _package(entry) for entry in _entries(group) if entry.name in names}
     return {"plugins": found} if found else {}
 
 
 def installed() -> list[str]:
-    """Return a line on each plugin: its table, its name, its package and version."""
+    """Return one line for each plugin, with its table, its name, and its package and version."""
     return [f"{group}: {entry.name} of {_package(entry)}" for group in GROUPS for entry in _entries(group)]
 
 
@@ -60,10 +60,10 @@ def added(
     """Return the plugins of a table, by name.
 
     Args:
-        group: The table.
+        group: The table that the plugins extend.
         kind: The base class of the plugins.
         taken: The names that the table already has.
-        name_of: Returns the name that a plugin declares itself.
+        name_of: Function that returns the name that a plugin declares.
         instances: True if plugins are instances of ``kind``, not subclasses.
 
     Raises:
@@ -75,7 +75,7 @@ def added(
         plugin = f"plugin {entry.name} ({entry.group}, {entry.value}) of {_package(entry)}"
         if entry.name in (*taken, *found):
             reason = f"the name is taken by {'another package' if entry.name in found else 'synthlang'}"
-            raise InputError(reason, plugin, hint="rename it, or uninstall the package", code="duplicate")
+            raise InputError(reason, plugin, hint="rename the plugin, or uninstall its package", code="duplicate")
         try:
             value = entry.load()
         except Exception as error:
@@ -85,7 +85,8 @@ def added(
         fits = isinstance(value, kind) if instances else isinstance(value, type) and issubclass(value, kind)
         if not fits:
             reason = f"must be {'an instance' if instances else 'a subclass'} of {kind.__name__}"
-            raise InputError(reason, plugin, code="type")
+            hint = "name such an object in the entry point, or uninstall the package"
+            raise InputError(reason, plugin, hint=hint, code="type")
         if name_of is not None and name_of(value) != entry.name:
             reason = f"the class declares the name {name_of(value)!r}"
             raise InputError(reason, plugin, hint="use the same name for the entry point", code="conflict")

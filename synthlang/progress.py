@@ -4,8 +4,8 @@ Work reports progress by calling ``report(task, done, total, note)`` or, in a st
 counts from 0 to ``total``, and the note is free text such as a loss. A task that ends often, such as a search at each
 layer, is shown at most once in SECONDS_BETWEEN_LINES seconds.
 
-``rich`` draws the bars. The rate is our own: all parts of a task share it, work of an earlier run does not count, and
-plain lines show it, too.
+``rich`` draws the bars. The rates are computed here. All parts of a task share one rate, work of an earlier run does
+not count, and plain lines show the rate, too.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Pace:
         self._samples = deque([(self._began, done)])
 
     def shown(self, done: float, total: float | None) -> str:
-        """Return the rate and, with a total, the time left, or "" while there is too little to estimate them from."""
+        """Return the rate and, with a total, the time left. The text is empty until they can be estimated."""
         now = time.monotonic()
         if self.done > self._samples[-1][1]:
             self._samples.append((now, self.done))
@@ -72,7 +72,7 @@ class NameColumn(bars.ProgressColumn):
 
 
 def squeezed(text: str, length: int) -> str:
-    """Shorten a text to ``length`` characters by leaving out its middle.
+    """Shorten a text to ``length`` characters by leaving out its middle. With 8 or fewer, nothing is left of it.
 
     >>> squeezed("MLM, trans+inv, pretrain seed=0: pretrain", 24), squeezed("short", 24), squeezed("none", 0)
     ('MLM, trans+…=0: pretrain', 'short', '')
@@ -84,7 +84,7 @@ def squeezed(text: str, length: int) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Write a time with about two digits.
+    """Format a time in seconds with about two significant digits.
 
     >>> [duration(s) for s in (0.4, 119.4, 150, 7199, 7200, 200_000, 1e6, 1e8, 4e11)]
     ['0 s', '119 s', '2 min', '120 min', '2.0 h', '56 h', '12 days', '3.2 years', '12,675 years']
@@ -101,7 +101,7 @@ def duration(seconds: float) -> str:
 
 
 def large(number: float) -> str:
-    """Write a large number in words with about two digits.
+    """Format a number from 0 with a word for its magnitude and about two significant digits.
 
     >>> [large(n) for n in (999, 65_536, 32.77e9, 7.864e12, 235.9e12)]
     ['999', '66 thousand', '33 billion', '7.9 trillion', '236 trillion']
@@ -127,12 +127,12 @@ def unheard(text: str) -> None:
 
 
 def already(count: Count, part: str, amount: int) -> None:
-    """Count work that an earlier run did. It counts towards the total but not towards the rate."""
+    """Count work of an earlier run, which adds to the amount done but not to the rate."""
     getattr(count, "already", count)(part, amount)
 
 
 class Display:
-    """Shows reports: a bar for each task on a terminal, an occasional line elsewhere."""
+    """Display of progress: a bar for each task on a terminal, occasional lines elsewhere."""
 
     def __init__(self, console: Console | None = None) -> None:
         self.console = console or Console(stderr=True)
@@ -190,7 +190,7 @@ class Display:
         if self.live:
             if task not in self._tasks:
                 self._tasks[task] = self._bars.add_task(task, total=total, note=note, pace=pace)
-            # update() keeps the total if it is given None.
+            # Called with total=None, update() keeps the total of an earlier call.
             self._bars.update(self._tasks[task], completed=done, total=total, note=note, pace=pace)
             if ended:  # a finished task becomes a line, so that a long grid of cells does not fill the screen
                 self._bars.remove_task(self._tasks.pop(task))
@@ -208,7 +208,7 @@ class Display:
 
 
 class Counter:
-    """Counts the work of one task, whose parts may be done one after another or side by side."""
+    """Counter of the work of one task. Its parts may run one after another or at the same time."""
 
     def __init__(self, display: Display, task: str, size: Callable[[str], int | None] | None) -> None:
         self._display, self._task, self._size = display, task, size

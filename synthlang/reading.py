@@ -1,4 +1,4 @@
-"""How a tokenizer reads a text: tokens per word and the share of unknown tokens."""
+"""Tokens per word and share of unknown tokens of an encoded text."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:  # imports the tokenizers
     from synthlang.vocabulary import Encoded
 
 NEARLY_ALL = 0.9
-"""Share of unknown tokens above which a text is refused: a model would learn and be scored on nothing."""
+"""Share of unknown tokens above which a text is refused, because a model could learn nothing from it."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """Numbers of the words of a text, of their tokens, and of the unknown tokens among them.
+    """Numbers of words, of tokens and of unknown tokens in an encoded text.
 
     >>> print(Reading(100, 224, 7))
     2.24 tokens per word, 3.1 % of the tokens unknown
@@ -50,12 +50,16 @@ class Reading:
         return self.unknown / max(self.tokens, 1)
 
     def to_json(self) -> dict[str, float]:
-        """Return both numbers, without the tokens per word where the words were not counted."""
+        """Return both ratios. ``tokens_per_word`` is missing if the words were not counted."""
         per_word = {"tokens_per_word": round(self.tokens_per_word, 4)} if self.words else {}
         return {**per_word, "unknown_tokens": round(self.unknown_share, 4)}
 
     def check(self, where: str, tokenizer: str) -> None:
-        """Refuse a text of unknown tokens.
+        """Check that the tokenizer has tokens for the text.
+
+        Args:
+            where: Name of the text, for the error.
+            tokenizer: Name of the tokenizer, for the error.
 
         Raises:
             InputError: More than NEARLY_ALL of the tokens are unknown.

@@ -52,12 +52,12 @@ ParserSpec = Annotated[str, Reference("parser")]
 
 @dataclass(frozen=True)
 class Named:
-    """Something that a config names.
+    """A reference that was found in a config.
 
     Attributes:
-        place: The keys where the name stands.
-        kind: The kind of thing that is named.
-        name: The name, or a whole ``Language``.
+        place: The keys that lead to the reference, outermost first.
+        kind: The kind of the reference.
+        name: The text of the reference, or a whole ``Language``.
     """
 
     place: tuple[str, ...]
@@ -66,11 +66,11 @@ class Named:
 
 
 _PLAIN = (int, float, type(None))
-"""Types of most values, which refer to nothing."""
+"""Types of values that cannot be references. Most values have one of these types."""
 
 
 def references(config: pydantic.BaseModel) -> list[Named]:
-    """Return everything that a config names, in the order of its fields. Nothing is opened."""
+    """Return all references of a config, in the order of its fields. Nothing is opened."""
     found: list[Named] = []
     resolved(config, found.append)
     return found
@@ -85,14 +85,14 @@ def resolved(
 
     Args:
         config: The settings.
-        replace: Returns the value that replaces a reference.
+        replace: Function that returns the value to put in place of a reference.
         place: The keys that lead to ``config``.
     """
 
     def filled(value: Any, hint: Any, kind: Kind | None, place: tuple[str, ...]) -> Any:
         """Return a value with its references replaced.
 
-        ``hint`` is the type of the value, and ``kind`` the kind of reference that the type around it declares.
+        ``hint`` is the declared type of the value. ``kind`` is the kind of reference that the field declares, if any.
         """
         if isinstance(value, _PLAIN):
             return value
@@ -122,7 +122,10 @@ def omits_default(field: FieldInfo) -> bool:
 
 @lru_cache(maxsize=256)
 def _fields(model: type[pydantic.BaseModel]) -> dict[str, tuple[Any, Kind | None, tuple[Any, ...]]]:
-    """Map each field to its type, its kind of reference and its omitted default, a tuple of one or none."""
+    """Map each field to its type, its kind of reference and its omitted default.
+
+    The default is a tuple of one value, or of none if the default is not omitted.
+    """
     kinds = {
         name: next((mark.kind for mark in field.metadata if isinstance(mark, Reference)), None)
         for name, field in model.model_fields.items()

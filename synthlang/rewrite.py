@@ -1,13 +1,13 @@
 """The result of a transform on a batch of sentences, as indices.
 
 For each output word, ``source_index`` holds the index of its source word in the sentence, or −1 for an inserted
-word. Composing transforms means composing these indices. Every label follows from them, and nothing is found again
+word. Composing transforms means composing these indices. Every label follows the indices, and no word is found again
 by comparing strings.
 
     source  he saw her .      inverted, final mark kept:  her saw he .     source_index 2 1 0 3
 
-A transform may also drop sentences: ``source_rows`` lists those that are left. ``counts`` records by reason what
-the transform did or could not do.
+A transform may also drop sentences. ``source_rows`` lists the sentences that remain. ``counts`` holds the number of
+events by reason, such as sentences that were dropped.
 """
 
 from __future__ import annotations

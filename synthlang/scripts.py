@@ -1,8 +1,8 @@
 """Scripts: reversible alphabets of 256 letters, one for each byte of UTF-8.
 
-A word in a script is its UTF-8 bytes, each written as one letter. So every word of every language can be written
-and read back, and the byte-level BPE of the source has an exact parallel in the script (``vocabulary``): token ids
-move by V and nothing else changes.
+A word in a script is its UTF-8 bytes, each written as one letter. Every word of every language can therefore be
+written and read back. The byte-level BPE of the source has an exact copy in the script (``vocabulary``), in which
+each token id is larger by V.
 
     cyrillic   the cat ,  →  тхе цат ђ
 """

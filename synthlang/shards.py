@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 FORMAT = 2
 KEYS = {"fingerprint", "format", "dtype", "tokens", "sha256"}  # the keys of the manifest that reading needs
 FILES = ("counts.npy", "offsets.npy", "sentence_ids.npy", "tokens.bin")
-AGAIN = "delete the folder and run again"
+AGAIN = "delete the folder and run the command again"
 
 
 def shards_fingerprint(source: Source, split: str, language: Language, tokenizer: LanguageTokenizer) -> str:
@@ -45,7 +45,7 @@ def _parents(source: Source, language: Language, tokenizer: LanguageTokenizer) -
 
 @dataclass(frozen=True, eq=False)
 class Shards:
-    """Token ids on disk. All arrays but ``counts`` are memory-mapped."""
+    """Open shards: the arrays and the manifest of their folder. All arrays but ``counts`` are memory-mapped."""
 
     tokens: NDArray[Any]
     offsets: NDArray[np.int64]
@@ -59,7 +59,7 @@ class Shards:
         return str(self.manifest["fingerprint"])
 
     def reading(self, unknown: int) -> Reading:
-        """Return how the tokenizer read the text. Shards of earlier versions lack the number of words.
+        """Return the numbers of words, tokens and unknown tokens. Shards of earlier versions have 0 words.
 
         Args:
             unknown: Id of the unknown token.
@@ -69,7 +69,7 @@ class Shards:
 
     @property
     def reasons(self) -> dict[str, int]:
-        """Counts by reason of what the language left out or could not do."""
+        """Number of events by reason, such as sentences that the language dropped."""
         return dict(self.manifest.get("reasons", {}))
 
     def __len__(self) -> int:
@@ -80,7 +80,7 @@ def write_shards(source: Source, split: str, language: Language, tokenizer: Lang
     """Derive a split, encode it and write it, batch by batch.
 
     Raises:
-        InputError: The language leaves no sentence of the split.
+        InputError: The language drops every sentence of the split.
     """
     size = tokenizer.size
     dtype = np.dtype("<u2" if size <= 2**16 else "<u4")
@@ -104,7 +104,7 @@ def write_shards(source: Source, split: str, language: Language, tokenizer: Lang
         offsets = np.concatenate([[0], *lengths]).cumsum(dtype=np.int64)
         if len(offsets) == 1:
             raise InputError(
-                f"the language {language.name} leaves no sentence of the split {split}",
+                f"the language {language.name} drops every sentence of the split {split}",
                 hint="use a larger text, or transforms that keep its sentences",
                 code="empty",
             )
@@ -148,7 +148,7 @@ def read_shards(folder: Path, expected: str | None = None) -> Shards:
         raise InputError(reason, folder, hint=AGAIN, code="format")
     for name in FILES:
         if not (folder / name).exists() or sha256_file(folder / name) != manifest["sha256"].get(name):
-            raise InputError("differs from its manifest", folder / name, hint=AGAIN, code="damaged")
+            raise InputError("is missing or differs from its checksum", folder / name, hint=AGAIN, code="damaged")
     count, dtype = manifest["tokens"], np.dtype(manifest["dtype"])
     # NumPy cannot map an empty file. Plain arrays over a map are quicker to index than the map's own class.
     tokens = np.memmap(folder / "tokens.bin", dtype, "r", shape=(count,)) if count else np.zeros(0, dtype)

@@ -1,6 +1,6 @@
 """Shrink settings for ``--smoke``, so that a run takes seconds and shows whether everything works.
 
-A class of settings declares in ``smoke`` how its fields shrink.
+The attribute ``smoke`` of a class of settings declares the smaller values of its fields.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ BUILTIN = re.compile(r"(builtin:mini-english)(?:\?([^#]*))?")
 SOURCES = {"source", "sources"}
 """Names of fields that hold one or several specs of sources of sentences."""
 MOST = {"sentences": 300, "dev": 60, "test": 60}
-"""Largest number of sentences of each split in a smoke run. Every split of a source in files has ``sentences``."""
+"""Largest number of sentences of each split in a smoke run. For a source in files, ``sentences`` is for all splits."""
 
 
 def smaller(config: C) -> C:
@@ -46,7 +46,7 @@ def _smaller(value: Any) -> Any:
 
 
 def smaller_source(spec: str) -> str:
-    """Return the spec of a source or of items, with few sentences if it is built in."""
+    """Return the spec of a source or of items. A built-in source has few sentences in it."""
     return BUILTIN.sub(_smaller_builtin, spec)
 
 

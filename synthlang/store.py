@@ -1,4 +1,4 @@
-"""A folder of artifacts named by kind and fingerprint. Each is built once and is never stale."""
+"""A folder of artifacts named by kind and fingerprint. Each artifact is built once and is never stale."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Store:
         return path
 
     def lock(self, kind: str, fingerprint: str) -> FileLock:
-        """Return the lock of one artifact, for builders that continue where a killed one stopped."""
+        """Return the lock of one artifact, for builders that continue the work of a killed builder."""
         locks = self.root / self.LOCKS
         locks.mkdir(parents=True, exist_ok=True)
         return FileLock(locks / f"{kind}-{fingerprint}")

@@ -1,6 +1,6 @@
 """YAML 1.2 as plain data.
 
-``no`` and dates are texts, ``1e-4`` is a number, a key occurs once, and no tag builds an object.
+``no`` and dates are texts, and ``1e-4`` is a number. A key may occur only once, and tags cannot build objects.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TAG = "tag:yaml.org,2002:"
 PLAIN = ("null", "bool", "int", "float", "str", "seq", "map")
 YAML_1_1 = re.compile(r"(?i)y|n|yes|no|on|off|=|<<|[-+]?[0-9][0-9_:.]*")  # strings only in version 1.2
 OTHER_VERSION = re.compile(r"\ufeff?(?:[ \t]*(?:[#%].*)?\n)*?%YAML\s+(?!1\.2\s)\S+")
-SYNTAX = "check the quotes, brackets and indentation there"
+SYNTAX = "correct the quotes, brackets or indentation there"
 HINTS: dict[type[MarkedYAMLError], str] = {
     DuplicateKeyError: "write the key once",
     ConstructorError: "write a plain value there",
@@ -41,7 +41,7 @@ RARE_BREAKS = re.compile("[\x85\u2028\u2029]")  # the writer would fold them
 
 
 class _Constructor(SafeConstructor):
-    """Builds plain values only."""
+    """Constructor of plain values, which refuses all other tags."""
 
     yaml_constructors = {  # noqa: RUF012
         **{TAG + name: SafeConstructor.yaml_constructors[TAG + name] for name in PLAIN},
@@ -51,7 +51,7 @@ class _Constructor(SafeConstructor):
 
 
 class _Representer(SafeRepresenter):
-    """Writes repeated parts in full, and values in a form that YAML 1.1 reads in the same way."""
+    """Representer without aliases, whose values mean the same in YAML 1.1 and 1.2."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002
         return True
@@ -96,11 +96,11 @@ def parse_yaml(text: str, path: str | PathLike[str]) -> Any:
         reason += f" (column {mark.column + 1})" if mark else ""
         line = mark.line + 1 if mark else None
         hint = next((HINTS[kind] for kind in HINTS if isinstance(error, kind)), "")
-        raise InputError(f"not YAML: {reason}", path, line, hint=hint, code="format") from error
+        raise InputError(f"is not YAML: {reason}", path, line, hint=hint or SYNTAX, code="format") from error
     except (YAMLError, ValueError, KeyError) as error:  # the last two: thousands of digits, !!int x, !!bool x
-        raise InputError(f"not YAML: {error}", path, code="format") from error
+        raise InputError(f"is not YAML: {error}", path, hint="correct this value", code="format") from error
     except RecursionError as error:
-        reason = "not YAML: a value is nested too deeply or contains itself"
+        reason = "is not YAML: a value is nested too deeply or contains itself"
         raise InputError(reason, path, hint="delete the alias (*NAME) of the value inside it", code="format") from error
 
 
@@ -129,7 +129,7 @@ def _with_text_keys(value: Any) -> Any:
 
 
 def write_yaml(data: Any) -> str:
-    """Write YAML that ``parse_yaml`` reads back as equal data, with keys in their order."""
+    """Return data as YAML with keys in their order. ``parse_yaml`` reads equal data back."""
     writer, out = YAML(typ="safe", pure=True), io.StringIO()
     writer.Representer = _Representer
     writer.default_flow_style = False

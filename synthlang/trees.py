@@ -40,7 +40,7 @@ class Forest:
 
     @staticmethod
     def of(corpus: Corpus) -> Forest:
-        """Read the column ``head`` (1-based, 0 = root). Sentences need not be trees."""
+        """Read the trees of a batch from its column ``head`` (1-based, 0 = root). Sentences need not be trees."""
         sentence, lengths = corpus.sentence_of_word, corpus.lengths
         head = corpus.columns["head"].codes.astype(np.int64)
         legal = (head >= 0) & (head <= lengths[sentence])

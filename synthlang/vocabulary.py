@@ -1,19 +1,19 @@
-"""Tokenizers: byte-level BPE of the source language, and its exact parallel in a script.
+"""Tokenizers: byte-level BPE of the source language, and its exact copy in a script.
 
 The text of a corpus is words, separated by single spaces. The source's tokenizer has V tokens, and the ids 0–4 are
-the special ones. The tokenizer of a transliterated language has the same tokens and a copy of each at id + V, so
-that
+the special ones. The tokenizer of a transliterated language has the same tokens and a copy of each at id + V. For any
+text and any share of transliterated words,
 
     encode(T(text)) = encode(text) + V        for every token of a transliterated word
 
-for any text and any share of transliterated words. It is a plain byte-level BPE. The first merges of a word in the
-script give its letters, each the copy of one byte. Then copies of the source's merges apply. The space before such a
-word becomes the letter of the space, so that ``Ġthe`` has a copy, too. The five special tokens
+The tokenizer of the transliterated language is a plain byte-level BPE, too. The first merges of a word in the script
+give its letters, each the copy of one byte. Then copies of the source's merges apply. The space before such a word
+becomes the letter of the space, so that ``Ġthe`` has a copy, too. The five special tokens
 ``<s> <pad> </s> <unk> <mask>`` are shared and have no copy, so the ids V … V + 4 are never emitted.
 
-Like every tokenizer of Hugging Face, ours read these five strings as special tokens wherever a text spells them. Ids
-for training must not contain them, so ``Encoded.as_text`` replaces the four that control a model by the unknown token
-and counts the words.
+Like every tokenizer of Hugging Face, ours read these five strings as special tokens wherever a text spells them. In
+ids for training, ``Encoded.as_text`` replaces the four that control a model by the unknown token, and counts the
+words concerned.
 
 For transforms with ``unit: token``, tokens are the words of a corpus:
 
@@ -54,6 +54,11 @@ LONGEST_LEARNED = 10_000  # characters of a word; the time of training grows wit
 
 def train_tokenizer(texts: Iterable[str], size: int, min_frequency: int = 2) -> Tokenizer:
     """Train a byte-level BPE of at most ``size`` tokens, specials and 256 bytes included.
+
+    Args:
+        texts: Sentences of words, separated by single spaces.
+        size: Largest number of tokens.
+        min_frequency: Smallest count of a pair of tokens that is merged.
 
     Raises:
         InputError: The size is smaller than the number of specials and bytes.
@@ -182,7 +187,7 @@ class Vocabulary:
         """Read the source's tokenizer from a folder that ``save`` wrote.
 
         Raises:
-            InputError: The folder holds no such tokenizer.
+            InputError: The folder has no tokenizer, or a tokenizer of another kind.
         """
         path = folder / "tokenizer.json"
         if not path.exists():
@@ -200,13 +205,14 @@ def read_tokenizer(path: Path) -> Tokenizer:
     """Read a tokenizer from its tokenizer.json.
 
     Raises:
-        InputError: The file holds no tokenizer.
+        InputError: The file is not a tokenizer.
     """
     check_tokenizer_file(path)
     try:
         return Tokenizer.from_str(json.dumps(read_json(path)))
     except Exception as error:  # the library raises nothing narrower
-        raise InputError(f"is not a tokenizer: {error}", path, code="format") from error
+        hint = "download or save the tokenizer again"
+        raise InputError(f"is not a tokenizer: {error}", path, hint=hint, code="format") from error
 
 
 def _is_ours(tokenizer: Tokenizer) -> bool:
@@ -227,6 +233,7 @@ def _is_ours(tokenizer: Tokenizer) -> bool:
 
 
 def train_vocabulary(batches: Iterable[Corpus], size: int, min_frequency: int = 2) -> Vocabulary:
+    """Train a vocabulary on the sentences of ``batches``. See ``train_tokenizer`` for the settings."""
 
     def texts() -> Iterator[str]:
         for batch in batches:
@@ -237,9 +244,12 @@ def train_vocabulary(batches: Iterable[Corpus], size: int, min_frequency: int = 
 
 @dataclass(frozen=True)
 class Encoded:
-    """Token ids of a batch without <s> and </s>: ``ids`` [tokens], ``word_offsets`` [words + 1].
+    """Token ids of a batch without <s> and </s>.
 
-    ``control_words`` counts the words that spelled a control token and became the unknown token.
+    Attributes:
+        ids: Ids of all tokens, [tokens].
+        word_offsets: Start of each word in ``ids``, [words + 1].
+        control_words: Number of words that spelled a control token and became the unknown token.
     """
 
     ids: NDArray[np.int64]
@@ -247,7 +257,7 @@ class Encoded:
     control_words: int = 0
 
     def as_text(self, control: Collection[int] = CONTROL, unknown: int = UNK) -> Encoded:
-        """Replace control tokens, which a text can only spell by chance, by the unknown token."""
+        """Replace control tokens, which occur in a text only by chance, by the unknown token."""
         spelled = np.isin(self.ids, list(control))
         if not spelled.any():
             return self
@@ -256,7 +266,7 @@ class Encoded:
 
 
 def encode_corpus(tokenizer: Tokenizer, corpus: Corpus) -> Encoded:
-    """Encode a batch as the tokenizer reads it. Words are encoded independently, so each type is encoded once."""
+    """Encode the words of a batch without <s> and </s>. Each word type is encoded once, apart from its context."""
     encodings = tokenizer.encode_batch(list(corpus.form.names or ()), add_special_tokens=False)
     lengths = np.fromiter((len(e) for e in encodings), np.int64, len(encodings))
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
@@ -331,7 +341,7 @@ class Subwords:
         return joined.apply(_heads_to_first(corpus, rows, first))
 
     def token_counts(self, words: Mapping[str, int]) -> Counter[str]:
-        """Count the source's tokens in a text with these word counts."""
+        """Count the tokens of the source language in a text, given the counts of its words."""
         counts: Counter[str] = Counter()
         encodings = self.vocabulary.parent.encode_batch(list(words), add_special_tokens=False)
         for encoding, count in zip(encodings, words.values(), strict=True):

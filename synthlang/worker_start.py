@@ -20,11 +20,11 @@ CHANGED = ("PYTHONPATH", "PYTHONSAFEPATH")
 
 @contextmanager
 def as_here() -> Iterator[None]:
-    """Start Python processes in this block with the ``sys.path`` of this one, and with Ctrl-C blocked."""
+    """Give Python processes that start in the block this process's ``sys.path``, and block Ctrl-C in them."""
     before = json.dumps({name: os.environ.get(name) for name in CHANGED})
     path = os.pathsep.join(place or os.getcwd() for place in sys.path)
     os.environ |= {"PYTHONPATH": path, "PYTHONSAFEPATH": "1", BEFORE: before}
-    resource_tracker.ensure_running()  # it unblocks the signal, so it must run before
+    resource_tracker.ensure_running()  # its start unblocks the signal, so it must come first
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

@@ -1,8 +1,8 @@
 """An ordered map over processes: the same results in the same order for any number of workers.
 
-A worker that dies is an error at once, and workers end when the process that started them dies. Workers are forked
-from a small server process that has imported only the function's module, so they share its memory and do not import
-the main script again.
+If a worker dies, an error is raised at once. Workers end when the process that started them dies. They are forked from
+a small server process that has imported only the module of the function. They therefore share the memory of that
+server and do not import the main script again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ WAITING = 2  # items that a worker has at a time: one in work and the next one
 
 
 class WorkerDiedError(RuntimeError):
-    """A worker was killed, usually because memory ran out."""
+    """Error for a worker process that was killed, usually because memory ran out."""
 
 
 def ordered_map(function: Callable[[In], Out], items: Iterable[In], workers: int = 1) -> Iterator[Out]:

@@ -132,7 +132,7 @@ def test_weights_that_cannot_be_read(bert, copied):
         ({"loss": {"layers": [-1, 3]}}, "[-1, 3] names a layer twice"),
         ({"data": {"length": 41}}, "41 is longer than the 40 tokens"),
         ({"rows": 3, "accumulation": 2}, "3 must be a multiple of processes × accumulation = 2"),
-        ({"pairs": {"p": {**PAIR, "split": "devel"}}}, "there is no split 'devel'"),
+        ({"pairs": {"p": {**PAIR, "split": "devel"}}}, "the source has no split 'devel'"),
         ({"pairs": {"p": {**PAIR, "source": "text:TEXT", "left": "reorder@fr"}}}, "needs the column 'upos'"),
     ],
 )

@@ -154,8 +154,8 @@ def test_the_use_of_a_file_of_translations_is_told(folder, tmp_path):  # noqa: F
         all_candidates(artifacts.id_space, counts, {1: given}) for given in (words[1], words[1].swapped)
     )
     used = f"{len(right.pairs)} of {len(words[1])} pairs of the dictionary are used"
-    assert artifacts.candidates[0].use == right.use and used in right.use and "wrong way" not in right.use
-    assert wrong.use.startswith("warning: only") and wrong.use.endswith("are they the wrong way round?")
+    assert artifacts.candidates[0].use == right.use and used in right.use and "swapped" not in right.use
+    assert wrong.use.startswith("warning: only") and wrong.use.endswith("so check their order")
 
 
 def test_an_image_that_is_its_own_row_is_no_pair_but_competes(folder, tmp_path):  # noqa: F811

@@ -139,7 +139,8 @@ def test_in_a_process_of_its_own(tmp_path):
     command = [sys.executable, "-m", "probes.cli"]
     done = subprocess.run([*command, *words], capture_output=True, text=True, check=False, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"error: none.txt: no such file or folder (looked for {tmp_path / 'none.txt'})\n"
+    place = tmp_path / "none.txt"
+    assert done.stderr == f"error: none.txt: no such file or folder (looked for {place}); correct the path\n"
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     words = ["configs", "runs", "align_mlm/trans+inv/tiny"]
     done = subprocess.run([*command, *words], capture_output=True, text=True, check=False, env=environment)
@@ -174,8 +175,8 @@ WRONG = [
     ("derive text:t.txt --language tarns --out new", "'tarns' is neither a short name"),
     (f"derive text:t.txt --language inv@{'9' * 5000} --out new", "chunk"),
     ("derive text:latin.yaml" + DERIVE, "not UTF-8"),
-    ("derive text:late.txt" + DERIVE + "/q/r", "late.txt:3001: not UTF-8"),
-    ("derive text:~nobody-at-all/x" + DERIVE, "~nobody-at-all/x: there is no such home folder"),
+    ("derive text:late.txt" + DERIVE + "/q/r", "late.txt:3001: is not UTF-8"),
+    ("derive text:~nobody-at-all/x" + DERIVE, "~nobody-at-all/x: the home folder does not exist"),
     ("derive text:t.txt --language inv --out full", "full: the folder exists already"),
     ("derive text:t.txt --language inv --out .", "'.' cannot be an output"),
     ("derive text:t.txt --field x" + DERIVE, "--field: the option is for a labelled task"),
@@ -282,7 +283,9 @@ def test_a_run_that_is_not_finished(work, call, tmp_path):
     (tmp_path / "config.yaml").write_bytes((work / "run" / "config.yaml").read_bytes())
     for name in ("probe", "transfer"):
         code, _, err = call(name, tmp_path)
-        assert_one_line(code, err, f"{tmp_path}: the run is not finished; run synthlang pretrain again to finish it")
+        assert_one_line(
+            code, err, f"{tmp_path}: the run is not finished; run synthlang pretrain again to finish the run"
+        )
 
 
 def test_what_was_killed_as_it_claimed_its_folder_goes_on(work, call, tmp_path):

@@ -38,7 +38,8 @@ def listing(folder):
 
 def test_a_relative_path_that_is_not_there_has_the_place_where_it_was_looked_for(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert str(no_such("a/b.txt")) == f"a/b.txt: no such file (looked for {tmp_path / 'a' / 'b.txt'})"
+    place = tmp_path / "a" / "b.txt"
+    assert str(no_such("a/b.txt")) == f"a/b.txt: no such file (looked for {place}); correct the path"
     assert str(no_such(tmp_path / "b", "folder", "name one")) == f"{tmp_path / 'b'}: no such folder; name one"
 
 

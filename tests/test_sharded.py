@@ -88,5 +88,5 @@ def test_what_is_refused(values, message, monkeypatch):
     with pytest.raises(InputError, match=message):
         parse(PretrainConfig, changed(CONFIG, shard=True, **values))
     monkeypatch.setenv("ACCELERATE_USE_FSDP", "true")
-    with pytest.raises(InputError, match="leave it out, and set shard: true"):
+    with pytest.raises(InputError, match="leave this option out, and set shard: true"):
         accelerator_of(False)

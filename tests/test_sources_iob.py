@@ -153,7 +153,7 @@ def test_folders_that_lack_something(tmp_path):
     error = refusal(SlotsSource, tmp_path)
     assert place_and_code(error) == (tmp_path.name, "unknown")
     assert [other.reason for other in error.others] == [
-        "there are no folders train, valid, test with seq.in, seq.out, label either"
+        "the folder has no folders train, valid, test with seq.in, seq.out, label either"
     ]
     (utterances(tmp_path / "train") / "label").unlink()
     assert refused(SlotsSource, tmp_path) == ("train", "missing")

@@ -241,7 +241,7 @@ def test_a_folder_without_texts(tmp_path):
 def test_wrong_splits(tmp_path):
     write(tmp_path / "a-val.txt", "a")
     assert str(refusal(TextSource(tmp_path / "a-val.txt").batches, "train")) == (
-        f"text:{tmp_path / 'a-val.txt'}: there is no split 'train', only dev; "
+        f"text:{tmp_path / 'a-val.txt'}: the source has no split 'train', only dev; "
         "add ?split=train to read the file as that split"
     )
     write(tmp_path / "b-dev.txt", "b")

@@ -340,7 +340,7 @@ def test_fields_and_which_specs_are_tasks():
     task = open_task("nli:builtin:mini-english?types=500&sentences=3")
     assert (task.field_rows(None), task.field_rows(("hypothesis",))) == ((0, 1), (1,))
     assert str(refusal(task.field_rows, ("answer",))) == (
-        "nli:builtin:mini-english: there is no field 'answer'; use premise or hypothesis"
+        "nli:builtin:mini-english: the task has no field 'answer'; use premise or hypothesis"
     )
     assert [is_task(s) for s in ("nli:x", "qa:x", "text:x", "nli", "conllu:nli")] == [True, True, False, False, False]
     assert all(is_task(f"{scheme}:x") and f"{scheme}:PATH" in FORMS for scheme in SCHEMES)

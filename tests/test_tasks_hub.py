@@ -49,7 +49,7 @@ def test_pairs_as_in_glue(tmp_path):
     assert batch.counts == {NO_LABEL: 1, NO_WORD: 1}
     assert task.splits == ("train", "dev")
     for error in (refusal(task.batches, "test"), refusal(split_for, task, "test", None, task.name)):
-        assert error.reason == f"there is no split 'test' ({NO_LABEL}: 3), only train, dev"
+        assert error.reason == f"the task has no split 'test' ({NO_LABEL}: 3), only train, dev"
 
 
 def test_pairs_with_labels_as_strings_or_numbers(tmp_path):

@@ -1,6 +1,6 @@
 """Batches of an adjustment, a pure function of the seed and the step.
 
-A batch holds what an encoder reads, the place of each word, and the word alignments.
+A batch holds the input of an encoder, the place of each word, and the word alignments.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class SideWords:
         input_ids: Sentences with their two sentence tokens and padding, [rows, width] int64.
         mask: 1 where there is a token, [rows, width] int64.
         start: First column of each word's subwords, counted through all rows (row · width + column), [words] int64.
-        stop: Column after each word's subwords, [words] int64. It equals ``start`` for a word without subwords.
+        stop: Column after each word's subwords, which is ``start`` for a word without subwords, [words] int64.
         aligned: True for aligned words, [words] bool.
         language: Language of the sentences, for a model with separate parts for each language.
     """

@@ -38,8 +38,8 @@ class LossConfig(StrictModel):
     pulled: Pulled = "words"
     """Tokens that are pulled, as in Impact, table 7.
 
-    They are ``words``, the token before a sentence (``cls``), the tokens before and after it (``cls_sep``), or
-    ``all`` of these.
+    ``words`` are the aligned words, ``cls`` is the token before a sentence, ``cls_sep`` are the tokens before and after
+    a sentence, and ``all`` are all of these.
     """
     held: Literal["other", "moving", "both", "none"] = "other"
     """Side whose words R holds: the ``other`` side, the ``moving`` side, ``both`` or ``none``."""
@@ -115,7 +115,7 @@ class AdamConfig(StrictModel):
     weight_decay: float = Field(default=0.0, ge=0.0)
     """Weight decay."""
     clip: float | None = Field(default=None, gt=0.0)
-    """Largest norm of the gradient. None does not clip."""
+    """Largest norm of the gradient. None disables clipping."""
 
 
 class AdjustConfig(StrictModel):
@@ -160,7 +160,7 @@ class AdjustConfig(StrictModel):
     def _some(cls, value: dict[str, PairConfig | None]) -> dict[str, PairConfig | None]:
         kept = {name: pair for name, pair in sorted(value.items()) if pair is not None}
         if not kept:
-            raise InputError("there is no pair of languages", hint="add at least one", code="empty")
+            raise InputError("no pair of languages is given", hint="add at least one pair", code="empty")
         return {safe_name(name, "name of a pair"): pair for name, pair in kept.items()}
 
     @model_validator(mode="after")

@@ -32,8 +32,8 @@ def export_adjusted(
 ) -> None:
     """Write ``run/export``, with a folder for each language if the model is a pretraining run.
 
-    ``name`` is the fingerprint of the adjustment.
-    Tokenizer files and layers that are not part of a masked language model are copied from the original.
+    ``name`` is the fingerprint of the adjustment. Tokenizer files and layers that are not part of a masked language
+    model are copied from the original.
     """
     for language, source in base.folders.items():
         with atomic_folder(run / "export" / language if language else run / "export", replace=True) as folder:

@@ -57,7 +57,7 @@ class AdjustStep(GradientStep[WordPairs]):
 
 
 class Adjuster(Loop[PreTrainedModel, WordPairs]):
-    """One adjustment. ``model`` is changed in place."""
+    """The loop of one adjustment, which changes ``model`` in place."""
 
     def __init__(
         self,

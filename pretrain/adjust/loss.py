@@ -25,7 +25,7 @@ class AlignmentLoss(nn.Module):
     (None: a copy of f). In continual learning (Impact, eq. 2) the loss of a task is L_target + α · ``total(batch)``.
 
     Raises:
-        InputError: The model does not have a layer.
+        InputError: The model lacks a layer that the settings name.
     """
 
     def __init__(self, model: nn.Module, frozen: nn.Module | None, settings: LossConfig) -> None:

@@ -38,7 +38,7 @@ class ModelConfig(StrictModel):
     def _heads_divide(self) -> ModelConfig:
         if self.hidden % self.heads:
             reason = f"{self.hidden} is not a multiple of heads ({self.heads})"
-            raise InputError(reason, keys="hidden", code="conflict")
+            raise InputError(reason, keys="hidden", hint=f"use a multiple of {self.heads}", code="conflict")
         return self
 
 
@@ -94,5 +94,5 @@ def numbered(layers: Sequence[int], count: int, key: str) -> tuple[int, ...]:
             hint = f"use 0 (embeddings) to {count}, or negative numbers from the last layer"
             raise InputError(f"the model has no layer {layer}", keys=key, hint=hint, code="range")
     if len(set(numbers)) < len(numbers):
-        raise InputError(f"{list(layers)} names a layer twice", keys=key, code="duplicate")
+        raise InputError(f"{list(layers)} names a layer twice", keys=key, hint="name each layer once", code="duplicate")
     return numbers

@@ -68,7 +68,7 @@ class ObjectiveConfig(*reversed(SETTINGS), MaskingConfig):  # type: ignore[misc]
     @classmethod
     def _not_negative(cls, value: dict[Name, float]) -> dict[Name, float]:
         if any(weight < 0 for weight in value.values()):
-            raise InputError("a weight must not be negative", code="range")
+            raise InputError("a weight must not be negative", hint="use 0 or more", code="range")
         return value
 
     @model_validator(mode="after")
@@ -126,7 +126,7 @@ def _check_names() -> None:
     for what, names in (("kind", kinds), ("key", keys)):
         if twice := [name for name, count in Counter(names).items() if count > 1]:
             others = ", ".join(f"{name} of {of}" for name, of in plugins.parts("terms", PLUGINS)["plugins"].items())
-            reason, hint = f"two terms have the {what} {twice[0]!r}", f"rename it in the plugin: {others}"
+            reason, hint = f"two terms have the {what} {twice[0]!r}", f"rename the {what} in the plugin: {others}"
             raise InputError(reason, keys="objective", hint=hint, code="duplicate")
 
 

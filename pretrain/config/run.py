@@ -53,7 +53,7 @@ class LanguageConfig(StrictModel):
         if not self.name:
             object.__setattr__(self, "name", self.language.name)
         if self.copies > 1 and self.language.redrawn(1) is self.language:
-            reason = f"the copies of {self.name} would be equal, since it has no transform code_switch"
+            reason = f"the copies of {self.name} would be equal, since the language has no transform code_switch"
             raise InputError(reason, keys="copies", hint="leave copies out", code="no_effect")
         return self
 
@@ -91,7 +91,7 @@ class SamplingConfig(StrictModel):
     """The frequency with which each language is sampled."""
 
     exponent: float = Field(default=0.0, ge=0.0, le=1.0)
-    """Power of a language's share of the sentences that gives its frequency. 0 is uniform, and XLM uses 0.7."""
+    """Exponent a of the frequency of a language, ∝ (its number of sentences)^a. 0 is uniform, and XLM uses 0.7."""
     shares: Annotated[dict[str, Annotated[float, Field(gt=0.0)]] | None, OmitDefaultFromHash()] = None
     """Relative frequency of each language, of any scale, in place of ``exponent``."""
     batches: Annotated[Literal["mixed", "one-language"], OmitDefaultFromHash()] = "mixed"
@@ -104,7 +104,7 @@ class SamplingConfig(StrictModel):
 
 
 class StartConfig(StrictModel):
-    """A checkpoint in the format of Hugging Face to start from."""
+    """A checkpoint in the format of Hugging Face, from which training starts."""
 
     model: ModelName = Field(min_length=1)
     """Name of the checkpoint, or folder with model and tokenizer."""
@@ -193,7 +193,8 @@ class PretrainConfig(StrictModel):
         names = Counter(entry.name for entry in self.all_languages)
         if twice := [name for name, count in names.items() if count > 1]:
             reason = f"two languages have the name {twice[0]!r}"
-            raise InputError(reason, keys="languages", hint="set name to rename one of them", code="duplicate")
+            hint = "set name for one of the two languages"
+            raise InputError(reason, keys="languages", hint=hint, code="duplicate")
         shares = self.sampling.shares
         if shares is not None and shares.keys() != names.keys():
             reason = f"the names {', '.join(shares)} are not the names of the languages"
@@ -201,7 +202,7 @@ class PretrainConfig(StrictModel):
             raise InputError(reason, keys="sampling.shares", hint=hint, code="conflict")
         unknown = {n for pair in self.parallel for n in pair.languages} - names.keys()
         if unknown:
-            reason, hint = f"there is no language {min(unknown)!r}", f"name two of {', '.join(names)}"
+            reason, hint = f"{min(unknown)!r} is not a language of the run", f"name two of {', '.join(names)}"
             raise InputError(reason, keys="parallel", hint=hint, code="unknown")
         return self
 
@@ -209,8 +210,9 @@ class PretrainConfig(StrictModel):
     def _sharing_fits(self) -> PretrainConfig:
         sharing = self.sharing
         if self.start is None and sharing.layers and max(sharing.layers) > self.model.layers:
-            reason = f"there is no layer {max(sharing.layers)}, since the model has {self.model.layers} layers"
-            raise InputError(reason, keys="sharing.layers", code="range")
+            reason = f"the model has no layer {max(sharing.layers)}, but {self.model.layers} layers"
+            hint = f"use numbers from 1 to {self.model.layers}"
+            raise InputError(reason, keys="sharing.layers", hint=hint, code="range")
         if sharing.separates and len(self.all_languages) == 1:
             reason = "a run with one language cannot have separate parts"
             raise InputError(reason, keys="sharing", hint="leave sharing out", code="no_effect")
@@ -224,7 +226,7 @@ class PretrainConfig(StrictModel):
             reason = f"a softmax over one language cannot predict translations (the term {others[0]})"
             raise InputError(reason, keys="sharing.softmax", hint="use softmax: shared", code="conflict")
         if self.sharing.embeddings == "shared" and self.vocabulary.kind == "joint":
-            reason = "language has no effect with a joint vocabulary, where all languages have the same ids"
+            reason = "the value language has no effect with a joint vocabulary, where all languages have the same ids"
             raise InputError(reason, keys="sharing.softmax", hint="leave softmax out", code="no_effect")
 
     @model_validator(mode="after")
@@ -238,7 +240,7 @@ class PretrainConfig(StrictModel):
                 raise InputError(reason, keys="objective", hint=hint, code="missing")
             if self.batch.length % 2:
                 reason = f"{self.batch.length} must be even for the term {term}, which gives each language half a row"
-                raise InputError(reason, keys="batch.length", code="conflict")
+                raise InputError(reason, keys="batch.length", hint="use an even number", code="conflict")
         term = self.objective.needing("dictionary")
         if term and self.dictionary.path is None:
             scripts = self.sharing.embeddings == "separate" or any(e.language.script for e in self.all_languages)
@@ -261,7 +263,7 @@ class PretrainConfig(StrictModel):
             "compile: on": self.compile == "on",
         }
         if self.shard and (what := next((what for what, is_on in unfit.items() if is_on), None)):
-            hint = "use bfloat16" if self.precision == "float16" else ""
+            hint = "use bfloat16" if self.precision == "float16" else "leave one of the two settings out"
             raise InputError(f"shard cannot be combined with {what}", keys="shard", hint=hint, code="conflict")
         return self
 
@@ -269,11 +271,12 @@ class PretrainConfig(StrictModel):
     def _sizes_fit(self) -> PretrainConfig:
         if self.model.positions is not None and self.batch.length > self.model.positions:
             reason = f"{self.batch.length} is more than model.positions ({self.model.positions})"
-            raise InputError(reason, keys="batch.length", code="conflict")
+            hint = "raise model.positions, or lower batch.length"
+            raise InputError(reason, keys="batch.length", hint=hint, code="conflict")
         archive, every = self.checkpoints.archive, self.checkpoints.every
         if archive is not None and archive % every:
             reason = f"{archive} is not a multiple of checkpoints.every ({every})"
-            raise InputError(reason, keys="checkpoints.archive", code="conflict")
+            raise InputError(reason, keys="checkpoints.archive", hint=f"use a multiple of {every}", code="conflict")
         if self.checkpoints.select == "best" and not self.validation.every:
             reason = "best needs validation, because perplexity selects the checkpoint"
             raise InputError(reason, keys="checkpoints.select", hint="set validation.every", code="missing")

@@ -48,7 +48,7 @@ class OptimizerConfig(StrictModel):
     learning_rate: float = Field(default=1e-4, gt=0.0)
     """Largest learning rate."""
     schedule: Literal["linear", "inverse_sqrt", "cosine", "constant"] = "linear"
-    """Course of the learning rate after the warmup.
+    """Course of the learning rate after the warm-up.
 
     ``linear`` falls to zero at the last step (ALIGN-MLM). ``inverse_sqrt`` is ∝ 1 / √step (Vaswani et al. 2017;
     Emerging Cross-lingual Structure). ``cosine`` follows half a cosine to zero at the last step. ``constant`` keeps the
@@ -65,7 +65,7 @@ class OptimizerConfig(StrictModel):
     epsilon: float = Field(default=1e-8, gt=0.0)
     """Number that is added to the denominator of an update."""
     clip: float | None = Field(default=1.0, gt=0.0)
-    """Largest norm of the gradient. None does not clip."""
+    """Largest norm of the gradient. None disables clipping."""
 
 
 class ValidationConfig(StrictModel):
@@ -115,5 +115,5 @@ def micro_batches(rows: int, accumulation: int, processes: int) -> int:
     count = processes * accumulation
     if rows % count:
         reason = f"{rows} must be a multiple of processes × accumulation = {count}"
-        raise InputError(reason, keys="rows", code="range")
+        raise InputError(reason, keys="rows", hint=f"use a multiple of {count}", code="range")
     return count

@@ -38,11 +38,11 @@ class RowSource(Protocol):
     Attributes:
         name: The language or languages, as in ``en`` and ``en+fr``, for messages.
         term: The term of the objective for its masked positions.
-        languages: The languages of its rows.
+        languages: The languages of the rows.
         length: Number of tokens of a row.
         rows: Number of rows of an epoch.
         size: Number of sentences or sentence pairs, with those that are left out.
-        too_long: Number of those that are left out because they do not fit into a row.
+        too_long: Number of sentences or sentence pairs that are left out because they do not fit into a row.
         counts: Counts of drawn and omitted sentences by reason.
         optional: The optional fields of Rows that are not None.
         spans: The columns of each language: one span for all columns, or one for each half.

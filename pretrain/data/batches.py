@@ -51,10 +51,10 @@ class Batches:
         sources: Sources of rows.
         weights: Weight of each source.
         rows: Number of samples of a step.
-        masker: Masks the rows.
+        masker: Masker of the rows.
         seed: Seed of the order.
         optional: Further optional fields of Rows that batches must have.
-        one_source: Draw one source for all samples of a step. Otherwise each source has its quota of a step.
+        one_source: True to draw one source for all samples of a step. With False, each source has its quota of a step.
     """
 
     def __init__(

@@ -82,14 +82,14 @@ def masked_per_row(rate: float, length: int) -> int:
 
 
 class Masker:
-    """Masks rows of ``length`` tokens. Specials among the ``size`` ids are never masked.
+    """Masking of rows of ``length`` tokens. Specials among the ``size`` ids are never masked.
 
     Args:
         specials: The special ids.
         size: Number of ids.
         rate: Share of the positions that are masked.
         length: Number of tokens of a row.
-        tables: Random words.
+        tables: Ids from which random words are drawn.
         seed: Seed of the masks.
         terms: Names of the terms, whose numbers batches use.
         relabels: Changes of the masked positions by term, in order.

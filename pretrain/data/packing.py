@@ -56,7 +56,7 @@ def pack(
         items: Number of items.
         capacity: Capacity of each side. A row takes items while every side has room.
         task: Name of the task, for the progress.
-        report: Receives the progress.
+        report: Function that shows progress.
         chunk: Number of items that are packed together.
     """
     found = [np.zeros(1, np.int64)]
@@ -87,7 +87,7 @@ def fill(
         items: Number of items.
         capacity: Capacity of a row, at least the highest cost.
         task: Name of the task, for the progress.
-        report: Receives the progress.
+        report: Function that shows progress.
         chunk: Number of items that are packed together.
     """
     sizes, orders = [], []

@@ -20,11 +20,11 @@ from synthlang.vocabularies import Specials
 
 ALONE = frozenset({"positions", "valid", "sentences"})
 MOST_TOO_LONG = 0.05
-"""Share of the sentences. If more do not fit into a row, the message about the rows is a warning."""
+"""Share of sentences that do not fit into a row, above which the message about the rows is a warning."""
 
 
 def told_rows(source: RowSource) -> str:
-    """Return a message on the rows of a source and on the sentences that it leaves out."""
+    """Return a message with the number of rows of a source and the counts of its sentences by reason."""
     counted = ", ".join(f"{reason}: {count:,}" for reason, count in source.counts.items())
     line = f"{source.name}: {source.rows:,} rows, {counted}"
     if source.too_long <= MOST_TOO_LONG * source.size:
@@ -173,9 +173,9 @@ class CopiesRows:
 class ParallelRows:
     """Rows of sentence pairs, with one language in each half of a row (Lample & Conneau 2019, section 3.3).
 
-    round(rate · pairs) pairs are drawn without replacement, and a larger rate includes the pairs of a smaller one. They
-    are packed in the order of ``parallel`` while both halves have room: ``<s> a1 </s> a2 </s> <pad> … | <s> b1 </s> b2
-    </s> <pad> …``. Positions start again in the second half.
+    round(rate · pairs) pairs are drawn without replacement, and a larger rate includes the pairs of a smaller one. The
+    drawn pairs are packed in the order of ``parallel`` while both halves have room: ``<s> a1 </s> a2 </s> <pad> … | <s>
+    b1 </s> b2 </s> <pad> …``. Positions start again in the second half.
 
     With ``alone``, each pair attends only to itself: ``<s> a1 </s> <s> a2 </s> … | <s> b1 </s> <s> b2 </s> …``.
     Positions start again in each sentence.
@@ -204,7 +204,7 @@ class ParallelRows:
     ) -> None:
         if length % 2:
             reason = f"{length} must be even for TLM, which gives each language half a row"
-            raise InputError(reason, keys="batch.length", code="conflict")
+            raise InputError(reason, keys="batch.length", hint="use an even number", code="conflict")
         self.length, self.specials, self.name = length, specials, name
         self.half = length // 2
         self.languages: tuple[int, ...] = (parallel.left, parallel.right)

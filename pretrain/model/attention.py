@@ -56,7 +56,7 @@ class Layer(nn.Module):
         return self.finish(context, x if columns is None else at_columns(x, columns), keep)
 
     def of_tokens(self, x: Tensor, packed: Packed, keep: Kept = ALL_KEPT) -> Tensor:
-        """Compute ``forward`` for the tokens [t, d] of padded rows. Only attention sees the padding."""
+        """Compute ``forward`` for the tokens [t, d] of padded rows. Only attention is computed on padded rows."""
         q, k, v = packed.pad(self.qkv(x)).chunk(3, dim=-1)
         return self.finish(packed.pick(self.attend(q, k, v, packed.valid[:, None], keep[0])), x, keep)
 

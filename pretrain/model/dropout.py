@@ -27,7 +27,7 @@ INTEGERS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 class Noise:
     """The dropout masks of one model, which are a function of the key that is given to ``seed`` before a forward pass.
 
-    On a CPU they come from SFC64, whose stream NumPy guarantees. Other devices use their own generator.
+    On a CPU the masks come from SFC64, whose stream NumPy guarantees. Other devices use their own generator.
     """
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class Noise:
     def keep(self, rate: float, *shape: int) -> Tensor | None:
         """Return an int16 mask of ``shape`` that is −1 (all ones) for kept elements and 0 for others.
 
-        It is None if the device draws itself.
+        The mask is None if the device uses its own generator.
         """
         if self._generator is None:
             return None

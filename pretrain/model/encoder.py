@@ -1,8 +1,8 @@
 """RoBERTa's encoder with separate parts for languages, and losses at the masked positions only.
 
-It is numerically equal to transformers' RobertaForMaskedLM and BertForMaskedLM. Work that no loss needs is left out:
-queries and the feed-forward network of the last layer, and the projection to the vocabulary, are computed only at the
-masked positions.
+The model is numerically equal to transformers' RobertaForMaskedLM and BertForMaskedLM. Work that no loss needs is left
+out: queries and the feed-forward network of the last layer, and the projection to the vocabulary, are computed only at
+the masked positions.
 """
 
 from __future__ import annotations
@@ -151,15 +151,15 @@ class MaskedLM(nn.Module):
     """A masked language model of one or more languages, with random weights that are a function of the arguments.
 
     Args:
-        shape: The shape.
+        shape: Shape of the encoder.
         sharing: Shared and separate parts.
         ids: The sorted ids of each language, with the special tokens.
         size: Number of ids, which is the number of rows of a shared embedding.
         positions: Length of the longest row.
         pad: Id of the padding token, for exports.
-        language_ids: Add language embeddings.
+        language_ids: True to add language embeddings.
         seed: Seed of the weights.
-        architecture: Architecture of Hugging Face.
+        architecture: Name of the architecture in transformers.
         epsilon: Epsilon of LayerNorm (default: the architecture's).
     """
 

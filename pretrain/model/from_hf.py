@@ -41,7 +41,7 @@ def from_hf(
     length: int | None = None,
     dropout: float | None = None,
 ) -> MaskedLM:
-    """Return the checkpoint ``name`` as a model that computes the same for every language.
+    """Return the checkpoint ``name`` as a model that computes the same function for every language.
 
     Language embeddings are 0, except that an XLM keeps its own (``ids`` must then have its languages in order).
     Separate parts are equal copies.
@@ -51,7 +51,7 @@ def from_hf(
         sharing: Shared and separate parts.
         ids: As in MaskedLM.
         size: As in MaskedLM, including the rows of the ``extension``.
-        language_ids: Add language embeddings.
+        language_ids: True to add language embeddings.
         seed: Seed of random rows.
         extension: New subwords.
         initialise: First values of the rows of the extension (see ExtendSpec).
@@ -106,12 +106,13 @@ def check_start(name: str, length: int, layers: Sequence[int]) -> None:
     base = open_base(name)
     if base.is_run:
         hint = f"name the export of one language, such as {base.folder}"
-        raise InputError(f"{name} is a run", keys="start.model", hint=hint, code="type")
+        raise InputError(f"{name} is a run, not a single model", keys="start.model", hint=hint, code="type")
     config = _config(base, name)
     check_weights(base)
     if config.model_type == XLM:
         reason = f"{name} is an XLM, which can be probed and fine-tuned but not pretrained further"
-        raise InputError(reason, keys="start.model", code="unsupported")
+        hint = f"name a model of {', '.join(ARCHITECTURES)}"
+        raise InputError(reason, keys="start.model", hint=hint, code="unsupported")
     check_size(name, config.num_hidden_layers, layers)
     check_length(name, positions_of(config), length)
 
@@ -119,8 +120,8 @@ def check_start(name: str, length: int, layers: Sequence[int]) -> None:
 def check_size(name: str, count: int, layers: Sequence[int]) -> None:
     """Check that the model ``name``, which has ``count`` layers, has all separate ``layers``."""
     if max(layers, default=0) > count:
-        reason = f"there is no layer {max(layers)}, since {name} has {count} layers"
-        raise InputError(reason, keys="sharing.layers", code="range")
+        reason = f"{name} has no layer {max(layers)}, but {count} layers"
+        raise InputError(reason, keys="sharing.layers", hint=f"use numbers from 1 to {count}", code="range")
 
 
 def positions_of(config: Any) -> int:
@@ -133,7 +134,7 @@ def check_length(name: str, positions: int, length: int | None) -> None:
     """Check that rows of ``length`` fit into the ``positions`` of the model ``name``."""
     if length is not None and length > positions:
         reason = f"rows of {length} tokens exceed the {positions} positions of {name}"
-        raise InputError(reason, keys="batch.length", code="range")
+        raise InputError(reason, keys="batch.length", hint=f"use at most {positions}", code="range")
 
 
 def _config(base: Base, name: str) -> Any:
@@ -146,11 +147,10 @@ def _config(base: Base, name: str) -> Any:
         found = getattr(config, key, needed)
         if found != needed:
             reason = f"has {key} {found!r}, but only models with {needed!r} can be read"
-            raise InputError(reason, name, code="unsupported")
+            raise InputError(reason, name, hint="use another model", code="unsupported")
     if config.pad_token_id is None:
-        raise InputError(
-            "has no pad_token_id", name, hint="set it in config.json to the id of the padding token", code="missing"
-        )
+        hint = "set pad_token_id in config.json to the id of the padding token"
+        raise InputError("has no pad_token_id", name, hint=hint, code="missing")
     return config
 
 

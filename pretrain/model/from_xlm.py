@@ -1,7 +1,7 @@
 """Rename the weights of XLM's checkpoints (Lample and Conneau 2019) as in BERT, whose layers are equal.
 
-There are two differences: XLM adds the embedding of its language to each token before the first LayerNorm, and its
-output reads the last layer directly.
+XLM differs from BERT in two points. It adds the embedding of the language to each token before the first LayerNorm, and
+its output reads the last layer directly.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def bert_config(config: Any, name: str) -> Any:
     for key, needed in NEEDED.items():
         if (found := getattr(config, key)) != needed:
             reason = f"has {key} {found!r}, but only models with {needed!r} can be read"
-            raise InputError(reason, name, code="unsupported")
+            raise InputError(reason, name, hint="use another model", code="unsupported")
     return BertConfig(
         vocab_size=config.vocab_size,
         hidden_size=config.emb_dim,

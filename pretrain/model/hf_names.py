@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-LAYER = {  # their name by our name, except qkv
+LAYER = {  # name in transformers by our name, except qkv
     "out": "attention.output.dense",
     "attention_norm": "attention.output.LayerNorm",
     "up": "intermediate.dense",

@@ -17,8 +17,8 @@ from torch.autograd import Function
 
 from pretrain.data.batch import IGNORE
 
-CHUNK = {"cpu": 1 << 18}  # logits at a time
-LARGE_CHUNK = 1 << 28  # logits at a time on an accelerator, where large kernels are faster
+CHUNK = {"cpu": 1 << 18}  # number of logits that are processed at a time
+LARGE_CHUNK = 1 << 28  # the same number on an accelerator, where large kernels are faster
 
 SMALLEST = 1e-8  # smallest norm, so that a row of zeros has the cosine 0
 

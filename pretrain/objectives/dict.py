@@ -43,9 +43,9 @@ class DictSettings(StrictModel):
     dict_target: Target = "label"
     """Input and label of the positions of the term.
 
-    ``label`` predicts the translation with the translation's language id, and masks other words as usual.
-    ``label-or-copy`` predicts it with the word's language id, and leaves other words as they are. ``switched`` shows
-    the translation and predicts the word, as the released code of ALIGN-MLM does.
+    ``label`` predicts the translation with the translation's language id, and masks words without a translation as
+    usual. ``label-or-copy`` predicts the translation with the word's language id, and shows words without a translation
+    unchanged. ``switched`` shows the translation and predicts the word, as the released code of ALIGN-MLM does.
     """
 
 

@@ -22,7 +22,7 @@ Corpus = frozenset[int]
 
 @dataclass(frozen=True)
 class Part:
-    """A loss that is summed and logged: the own loss of a term, or its masked positions in a corpus or all rows."""
+    """A loss that is summed and logged: the own loss of a term, or its masked positions in one corpus or in all."""
 
     term: str
     corpus: Corpus | None = None

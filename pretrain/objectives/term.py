@@ -31,7 +31,7 @@ class Texts(Protocol):
         """Return rows of sentence pairs, of which a ``share`` is drawn.
 
         Raises:
-            InputError: There are no sentence pairs.
+            InputError: The run has no sentence pairs.
         """
         ...
 

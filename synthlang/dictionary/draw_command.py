@@ -37,15 +37,15 @@ WHITE_SPACE = "pairs left out because a word has white space in it"
 
 @dataclass(frozen=True)
 class Candidates:
-    """The pairs that a dictionary can have, and the word counts of the texts.
+    """Pairs from which a dictionary is drawn, and the word counts of the texts.
 
     Attributes:
-        words: The pairs.
+        words: The pairs of words.
         source: Counts of the words in the source text, or None without a text.
         target: Counts of the words in the target text, or None without a text.
         parents: Fingerprints of the data behind the candidates.
         left_out: Number of omitted pairs, by reason.
-        use: Message on how many pairs of a file are used. It is empty without a text.
+        use: Message with the number of pairs of a file that are used, or "" without a text.
     """
 
     words: WordDictionary
@@ -107,12 +107,12 @@ def write_drawn(candidates: Candidates, spec: DictionarySpec, folder: Path) -> d
     spec counts only the source words of the candidates.
 
     Raises:
-        InputError: There is no candidate.
+        InputError: The candidates are empty.
     """
     if not len(candidates.words):
         reasons = listed(candidates.left_out) or "the text has no word"
         hint = "check that texts and dictionary have the same languages in the same order"
-        raise InputError(f"there is no pair to draw from ({reasons})", hint=hint, code="empty")
+        raise InputError(f"no pair of words is left to draw from ({reasons})", hint=hint, code="empty")
     drawn = candidates.words.draw(spec, candidates.source)
     texts = (("source", candidates.source), ("target", candidates.target))
     report = {
@@ -147,7 +147,7 @@ def dictionary_command(
         raise InputError(reason, "--source", hint="name a source, such as text:PATH", code="missing")
     if not is_muse and target_source is not None:
         reason = "the option applies only to a MUSE file"
-        hint = "leave it out: the target words of a language are derived from --source"
+        hint = "leave this option out, since the target words of a language are derived from --source"
         raise InputError(reason, "--target-source", hint=hint, code="conflict")
     text, target = (open_source(name) if name else None for name in (source, target_source))
     with Display() as display:

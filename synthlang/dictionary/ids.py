@@ -1,7 +1,7 @@
 """The dictionary of a run: pairs of ids that translate each other, drawn once and stored.
 
-The candidates are copies of tokens, or words of a file that are one token each. Both ids of a pair must occur in the
-training text of their language, because an embedding that is never trained cannot be aligned.
+The candidates are tokens and their copies, or pairs of words in a file that are one token each. Both ids of a pair
+must occur in the training text of their language, because an embedding that is never trained cannot be aligned.
 
 pairs.npy        an id of the first language and its translation, [n, 2] int64
 languages.npy    the languages of both ids, 0 and another one, [n, 2] int64
@@ -51,11 +51,11 @@ def id_pairs(
     """Convert a word dictionary to pairs of ids, for words that are one token on both sides.
 
     Args:
-        dictionary: The words.
+        dictionary: Pairs of words.
         source: Tokenizer of the source words.
         target: Tokenizer of the target words.
-        offset: A number that is added to the target ids.
-        specials: Ids that are not words (default: ours, 0–4).
+        offset: Number that is added to the target ids.
+        specials: Special ids of both tokenizers, which are not words (default: 0–4, as in our vocabularies).
 
     Returns:
         The sorted pairs (source id, target id + ``offset``), [n, 2], and the number of usable and omitted lines by
@@ -94,7 +94,7 @@ class IdCandidates:
         language: Number of the language.
         pairs: Id in the first language and id in ``language``, [pairs, 2].
         left_out: Number of omitted pairs by reason.
-        use: Message on how many pairs of a file are used. It is empty without a file.
+        use: Message with the number of pairs of a file that are used, or "" without a file.
     """
 
     language: int
@@ -175,7 +175,7 @@ def all_candidates(
 
 
 def occurs(counts: Counts, ids: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return whether each id occurs, [n]. ``counts`` may be shorter than the space."""
+    """Return whether each id occurs, [n]. Ids beyond the end of ``counts`` do not occur."""
     return np.append(counts, 0)[np.minimum(ids, len(counts))] > 0
 
 
@@ -214,7 +214,7 @@ def build_id_dictionary(
         own_rows: True if each language has separate embeddings, so that an id also translates itself.
 
     Raises:
-        InputError: There is nothing to draw.
+        InputError: The run has one language, a dictionary file cannot be used, or no pair can be drawn.
     """
     names = [language.name for language in id_space.languages]
     if len(names) < 2:
@@ -249,11 +249,11 @@ def _draw(spec: DictionarySpec, candidates: Sequence[IdCandidates], counts: Coun
     if not len(types):
         reasons = "; ".join(listed(c.left_out) for c in candidates if c.left_out)
         why = f" ({reasons})" if reasons else ": no language has copies of the first one's tokens"
-        hint = "" if reasons else "set dictionary.path"
-        raise InputError(f"there is no pair of ids to draw from{why}", keys=KEYS[:1], hint=hint, code="empty")
+        hint = "use larger texts or another dictionary" if reasons else "set dictionary.path"
+        raise InputError(f"no pair of ids is left to draw from{why}", keys=KEYS[:1], hint=hint, code="empty")
     chosen = types[draw_types(spec, types.astype(np.uint64), counts[types])]
     if not len(chosen):
-        reason = f"a share of {spec.coverage} of {len(types)} types is an empty dictionary"
+        reason = f"a share of {spec.coverage} of {len(types)} types leaves the dictionary empty"
         raise InputError(reason, keys=("dictionary", "coverage"), hint="use a larger share", code="empty")
     return [IdCandidates(c.language, c.pairs[np.isin(c.pairs[:, 0], chosen)], c.left_out) for c in candidates]
 
@@ -304,7 +304,7 @@ def read_id_dictionary(folder: Path) -> IdDictionary:
     manifest = read_json(folder / "manifest.json")
     for name, expected in manifest["sha256"].items():
         if not (folder / name).is_file() or sha256_file(folder / name) != expected:
-            hint = "delete the folder and run again"
+            hint = "delete the folder and run the command again"
             raise InputError("the file differs from its manifest", folder / name, hint=hint, code="damaged")
     pairs, languages = (np.load(folder / f"{name}.npy", allow_pickle=False) for name in ("pairs", "languages"))
     return IdDictionary(pairs, languages, manifest)
@@ -318,7 +318,7 @@ class Synonyms:
 
     Attributes:
         first: Index of the first translation of each token, [languages, ids] int32.
-        amount: Number of its translations, [languages, ids] int32.
+        amount: Number of translations of each token, [languages, ids] int32.
         ids: Ids of the translations, [2 · pairs] int64.
         languages: Languages of the translations, [2 · pairs] int64.
     """

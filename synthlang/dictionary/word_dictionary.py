@@ -35,7 +35,7 @@ Pair = tuple[str, str]
 
 
 def read_muse(path: Path) -> list[Pair]:
-    """Read the distinct pairs of a file in its order, without blank lines.
+    """Read the distinct pairs of a MUSE file, in the order of its lines.
 
     Raises:
         InputError: A line does not have exactly two words.
@@ -54,7 +54,7 @@ def read_muse(path: Path) -> list[Pair]:
 def read_weighted(path: Path) -> dict[Pair, float]:
     """Read the pairs of a file with their weights, such as the quality of a translation in PanLex.
 
-    The weight is the third column. Without it, each pair has the weight 1.
+    The third column is the weight. In a file of two columns each pair has the weight 1.
 
     Raises:
         InputError: A line is malformed, only some lines have a weight, or a pair has two weights.
@@ -64,7 +64,7 @@ def read_weighted(path: Path) -> dict[Pair, float]:
     for number, words in _lines(path):
         weight = _weight(words[2]) if len(words) == 3 else 1.0
         if len(words) not in (2, 3) or weight is None:
-            raise _not_a_pair(words, " and at most a weight above 0", path, number)
+            raise _not_a_pair(words, ", optionally with a weight above 0", path, number)
         if columns not in (0, len(words)):
             reason = "only some lines have a weight"
             raise InputError(reason, path, number, hint="give every line a weight or none", code="format")
@@ -111,7 +111,7 @@ def write_muse(pairs: Iterable[Pair], path: Path) -> None:
             for word in (source, target):
                 if not is_one_word(word):
                     reason = f"the word {word!r} is empty or contains white space"
-                    raise InputError(reason, path, hint="leave the pair out", code="format")
+                    raise InputError(reason, path, hint="leave out the pair of this word", code="format")
             handle.write(f"{source} {target}\n")
 
 
@@ -135,7 +135,7 @@ class DictionarySpec(StrictModel):
     seed: int = Field(default=0, ge=0)
     """Seed of the uniform draw."""
     path: UserFile | dict[str, UserFile] | None = None
-    """A MUSE file or the folder of a word dictionary (default: the copies of a transliterated language).
+    """A MUSE file or the folder of a word dictionary (default: the copied tokens of a transliterated language).
 
     With more than two languages, give a file for each language but the first, by name.
     """
@@ -156,11 +156,11 @@ class DictionarySpec(StrictModel):
 def draw_types(spec: DictionarySpec, names: NDArray[np.uint64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
     """Draw types and return their sorted indices [n].
 
-    Types are taken in the order of the spec: a share ``coverage`` of the types, or the fewest that reach this share of
-    the tokens.
+    Types are taken in the order of the spec. With ``by: type``, a share ``coverage`` of the types is taken. With
+    ``by: token``, as many types are taken as are needed to reach this share of the tokens.
 
     Args:
-        spec: The settings of the draw.
+        spec: Settings of the draw.
         names: Id or hash of each type, which does not depend on the other types, [types].
         counts: Count of each type, [types].
     """
@@ -175,7 +175,7 @@ def draw_types(spec: DictionarySpec, names: NDArray[np.uint64], counts: NDArray[
 
 
 def trained_types(counts: NDArray[np.int64], specials: ArrayLike = SPECIAL_IDS) -> NDArray[np.int64]:
-    """Return the sorted ids that occur in the training text, without ``specials`` (default: ours, 0–4)."""
+    """Return the sorted ids that occur in the training text, without ``specials`` (default: 0–4)."""
     ids = np.flatnonzero(counts > 0)
     return ids[~np.isin(ids, specials)].astype(np.int64)
 
@@ -260,19 +260,19 @@ class WordDictionary:
 
 
 LEAST_USED = 0.25
-"""Share of the pairs of a file. If fewer are used, the message about their number is a warning."""
+"""Share of the pairs of a file below which the message about the used pairs is a warning."""
 
 
 def told_use(used: int, total: int, swapped: int) -> str:
-    """Return a message on how many pairs of a file are used.
+    """Return a message with the number of pairs of a file that are used.
 
     ``swapped`` is the number of pairs that would be used if the columns of the file were swapped.
 
     >>> told_use(318, 1272, 640)
-    '318 of 1,272 pairs of the dictionary are used (25 %); 640 with its columns swapped: are they the wrong way round?'
+    '318 of 1,272 pairs of the dictionary are used (25 %); 640 if its columns are swapped, so check their order'
     """
     line = f"{used:,} of {total:,} pairs of the dictionary are used ({100 * used / max(total, 1):.0f} %)"
-    turned = f"; {swapped:,} with its columns swapped: are they the wrong way round?" if swapped > used else ""
+    turned = f"; {swapped:,} if its columns are swapped, so check their order" if swapped > used else ""
     return ("warning: only " if used < LEAST_USED * total else "") + line + turned
 
 
@@ -302,7 +302,11 @@ def write_words(
 
 
 def read_words(folder: Path) -> tuple[WordDictionary, dict[str, Any]]:
-    """Read a stored dictionary and its manifest. A file that differs from the manifest is an error."""
+    """Read a stored dictionary and its manifest.
+
+    Raises:
+        InputError: A file is missing or differs from the manifest.
+    """
     manifest, path = read_json(folder / "manifest.json"), folder / FILE
     if not path.is_file():
         raise no_such(path, hint="name the folder of a word dictionary")

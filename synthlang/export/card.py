@@ -1,4 +1,4 @@
-"""Data set cards: a YAML header that the hub and ``datasets`` read, and sections for people.
+"""Data set cards: a YAML header that the hub and ``datasets`` read, and sections of text.
 
 The header is described at https://huggingface.co/docs/hub/datasets-cards.
 """
@@ -15,7 +15,7 @@ from synthlang.strict_yaml import write_yaml
 
 UNKNOWN_LICENCE = "unknown"
 LICENCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]{0,63}")
-# Licences that the hub knows by their SPDX id in lower case. All others are "other" with a name.
+# Licences that the hub lists by their SPDX id in lower case. A card gives any other licence as "other" with a name.
 HUB_LICENCES = frozenset(
     f"{family}-{version}" for family in ("cc-by", "cc-by-sa", "cc-by-nc", "cc-by-nd", "cc-by-nc-sa", "cc-by-nc-nd")
     for version in ("2.0", "2.5", "3.0", "4.0")
@@ -31,20 +31,24 @@ SIZES = ((0, "n<1K"), (10**3, "1K<n<10K"), (10**4, "10K<n<100K"), (10**5, "100K<
 
 
 def card_config(name: str, files: Mapping[str, str], default: bool = False) -> dict[str, Any]:
-    """Describe one configuration of a data set. ``files`` maps each split to a path or pattern in the folder."""
+    """Return the header's entry for one configuration. ``files`` maps each split to a path or pattern in the folder."""
     listed = [{"split": split, "path": path} for split, path in files.items()]
     return {"config_name": name, "data_files": listed} | ({"default": True} if default else {})
 
 
 def check_licence(licence: str) -> str:
-    """Return the id of a licence unchanged. An InputError is raised if it cannot be an SPDX id.
+    """Return the id of a licence unchanged if it can be an SPDX id.
 
     >>> check_licence("CC-BY-SA-4.0")
     'CC-BY-SA-4.0'
+
+    Raises:
+        InputError: The text cannot be an SPDX id.
     """
     if not LICENCE.fullmatch(licence):
-        reason = f"must be an SPDX id such as cc-by-sa-4.0, or {UNKNOWN_LICENCE}, not {licence!r}"
-        raise InputError(reason, keys="licence", code="format")
+        reason = f"{licence!r} is not an SPDX id"
+        hint = f"use an id such as cc-by-sa-4.0, or {UNKNOWN_LICENCE}"
+        raise InputError(reason, keys="licence", hint=hint, code="format")
     return licence
 
 
@@ -95,14 +99,14 @@ def card_header(
 
 
 def write_card(title: str, header: Mapping[str, Any], sections: Iterable[tuple[str, str]]) -> str:
-    """Write the whole card. Sections are pairs (heading, Markdown text), and the heading may be empty."""
+    """Return the text of a card. Sections are pairs (heading, Markdown text), and the heading may be empty."""
     parts = [f"---\n{write_yaml(dict(header))}---", f"# {title}"]
     parts += [f"## {heading}\n\n{text.strip()}" if heading else text.strip() for heading, text in sections]
     return "\n\n".join(parts) + "\n"
 
 
 def markdown_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Write a Markdown table with numbers aligned right and cells escaped.
+    """Return a Markdown table with numbers aligned right and cells escaped.
 
     >>> print(markdown_table(("split", "rows"), [("train", 1200)]))
     | split | rows |
@@ -120,7 +124,7 @@ def markdown_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str
 
 
 def code_block(text: str, language: str = "") -> str:
-    """Quote text unchanged, with a fence that is longer than any run of backticks in it."""
+    """Return text as a Markdown code block. The fence is longer than any run of backticks in the text."""
     ticks = [i for i, c in enumerate(f" {text} ") if c != "`"]
     fence = "`" * max(3, *(b - a for a, b in pairwise([*ticks, ticks[-1] + 1])))
     return f"{fence}{language}\n{text.rstrip()}\n{fence}"

@@ -1,4 +1,4 @@
-"""The files beside the shards (card, spec, manifest with checksums) and their upload to the hub."""
+"""Card, language file and manifest of a data set folder, and the upload of the folder to the hub."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def write_manifest(
 ) -> dict[str, Any]:
     """Write README.md, language.yaml and, last, manifest.json, and return the manifest.
 
-    ``about`` holds facts that do not depend on the shards: fingerprint, format, source and licence.
+    ``about`` holds the entries of the manifest that do not depend on the shards, such as fingerprint and licence.
     """
     out = plan.folder / "out"
     splits = {split: [r for r in records if r["split"] == split] for split in source.splits}
@@ -219,12 +219,12 @@ def verify_manifest(folder: Path) -> dict[str, Any]:
         raise InputError("the manifest has no checksums", folder / "manifest.json", hint=AGAIN, code="format")
     for name, expected in manifest["sha256"].items():
         if not (folder / name).is_file():
-            raise InputError("the file is in the manifest, but missing", folder / name, hint=AGAIN, code="missing")
+            raise InputError("the file is missing, but in the manifest", folder / name, hint=AGAIN, code="missing")
         if sha256_file(folder / name) != expected:
             raise InputError("the file differs from the manifest", folder / name, hint=AGAIN, code="damaged")
     found = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
     if extra := sorted(found - manifest["sha256"].keys() - {"manifest.json"}):
-        hint = "remove it from the data set"
+        hint = "remove this file from the data set"
         raise InputError("the file is not in the manifest", folder / extra[0], hint=hint, code="unknown")
     return manifest
 

@@ -121,7 +121,7 @@ def tables_of(
         parent: The batch in the source language.
         derived: The result of applying ``rewrite`` to it.
         rewrite: The rewrite of the language.
-        ids_of: The token ids of both, as lists, by configuration.
+        ids_of: Token ids as Arrow lists, for the configurations ``parent`` and ``derived``.
     """
     text, words = parent.text, parent.words
     ids, new_text, new_words = numbers(derived.corpus.ids), derived.text, derived.words

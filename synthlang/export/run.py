@@ -66,7 +66,7 @@ def _claim(partial: Path, fingerprint: str) -> None:
     partial.mkdir(exist_ok=True)
     if any(not path.name.startswith(TEMPORARY) for path in partial.iterdir()) and _export_in(partial) != fingerprint:
         raise InputError(
-            f"the folder holds an unfinished export of something else ({_export_in(partial)}, not {fingerprint})",
+            f"the folder holds an unfinished export of other data ({_export_in(partial)}, not {fingerprint})",
             partial,
             hint="run the other command again to finish it, delete the folder, or name another output",
             code="exists",
@@ -166,11 +166,11 @@ def export_language(
     """Derive every split of a source, write the data set and return its manifest.
 
     The bytes depend neither on the number of workers nor on interruptions. The same command resumes from
-    ``.partial-NAME``, and the folder appears when it is complete. A folder that holds this data set already stays as
-    it is. Wrong input leaves nothing behind.
+    ``.partial-NAME``, and the folder appears when it is complete. A folder that already holds this data set is not
+    changed. After wrong input, no file is left.
 
     Args:
-        source: The source.
+        source: Source of the sentences.
         language: The derived language.
         folder: The folder to create.
         source_name: The source as the user wrote it.
@@ -210,10 +210,10 @@ def export_language(
 
 
 def finished_export(folder: Path, fingerprint: str, licence: str | None = None) -> dict[str, Any]:
-    """Return the manifest of a folder that holds the data set of a fingerprint, with the given licence if any.
+    """Return the manifest of a finished data set after checking its fingerprint, its licence and its files.
 
     Raises:
-        InputError: The folder holds something else, or a file of it is missing or damaged.
+        InputError: The folder holds other data, has another licence, or has a missing or damaged file.
     """
     manifest = read_json(folder / "manifest.json") if (folder / "manifest.json").is_file() else None
     if not isinstance(manifest, dict) or manifest.get("fingerprint") != fingerprint:
@@ -222,7 +222,8 @@ def finished_export(folder: Path, fingerprint: str, licence: str | None = None) 
         raise exists_already(folder)
     for name, checksum in manifest["sha256"].items():
         if not (folder / name).is_file() or sha256_file(folder / name) != checksum:
-            raise InputError("is damaged", folder / name, hint="delete the folder and derive it again", code="damaged")
+            hint = "delete the folder and derive the data set again"
+            raise InputError("is missing or damaged", folder / name, hint=hint, code="damaged")
     return manifest
 
 
@@ -240,7 +241,9 @@ def _resumable(folder: Path, place: Path) -> Iterator[None]:
         hint = "run the same command again with fewer workers"
         raise DiskError(str(error), folder, hint=hint, code="resources") from error
     except OSError as error:
-        raise DiskError(f"cannot write: {error.strerror or error}", folder, code="resources") from error
+        reason = f"cannot be written: {error.strerror or error}"
+        hint = "remove the cause and run the same command again"
+        raise DiskError(reason, folder, hint=hint, code="resources") from error
     except InputError as error:
         if isinstance(error, DiskError) or isinstance(error.__cause__, OSError):
             told = error.with_hint("run the same command again to resume")

@@ -107,7 +107,7 @@ class ExportPlan:
 
 
 Shard = tuple[str, int, Iterable[Corpus]]
-"""Split, number in the split, batches."""
+"""A shard to write, as its split, its number in the split and its batches."""
 
 
 def write_shard(plan: ExportPlan, shard: Shard) -> dict[str, Any]:

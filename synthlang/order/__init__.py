@@ -1,1 +1,1 @@
-"""Galactic order models: the order of a node's dependents in another language (Wang & Eisner 2016)."""
+"""Order models of Galactic Dependencies: the order of a node's dependents in a language (Wang & Eisner 2016)."""

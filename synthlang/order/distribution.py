@@ -26,8 +26,8 @@ from synthlang.order.tables import OrderScores, Weights, grid_of
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-LARGE_CHUNK = 4_000_000  # orders at a time for the parts of the scores, which need a third of the memory
-CHUNK = 100_000  # orders at a time for the scores
+LARGE_CHUNK = 4_000_000  # number of orders for which the parts of the scores, which are small, are computed at a time
+CHUNK = 100_000  # number of orders for which the scores are computed at a time
 MOST_ITEMS_CACHED = 6  # a bag of 6 items takes 5.8 KB, and one of 7 takes 40 KB and is seldom repeated
 MOST_BYTES = 32_000_000  # for each class of nodes
 ENTRY_BYTES = 320  # memory of a cache entry besides its numbers
@@ -35,7 +35,10 @@ MOST_ITEM_TYPES = 65_536
 
 
 class BagCache:
-    """Cache of cumulative probabilities, by the items of a bag and the temperature, limited in bytes."""
+    """Cache of cumulative weights of the orders of a bag of items, with a limit in bytes.
+
+    A key is the items of the bag and the temperature. The least recently used bags are dropped first.
+    """
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self.bytes = 0
@@ -127,7 +130,10 @@ class ClassDistribution:
         return result
 
     def sample(self, nodes: Nodes, u: Floats, temperature: float = 1.0) -> Ints:
-        """Return the first order of each node whose cumulative probability exceeds ``u`` in [0, 1), [nodes]."""
+        """Sample an order of each node, as a row of ``all_orders``, [nodes].
+
+        The sample is the first order whose cumulative probability exceeds ``u`` [nodes], a number in [0, 1).
+        """
         types, which = nodes.distinct()
         order, parts = self._cumulated(types, nodes.names, temperature)
         which = np.argsort(order)[which]
@@ -170,7 +176,10 @@ class ClassDistribution:
         return order, parts()
 
     def best(self, nodes: Nodes) -> Ints:
-        """Return the most probable order of each node, [nodes]. Ties are resolved by the source order."""
+        """Return the most probable order of each node, as a row of ``all_orders``, [nodes].
+
+        Among equally probable orders, the words that come first in the source come first.
+        """
         result = np.empty(len(nodes), np.int64)
         orders = all_orders(nodes.types.shape[1]).orders
         n = orders.shape[1]

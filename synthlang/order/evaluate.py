@@ -3,8 +3,8 @@
 A model is compared with two baselines:
 
     uniform      p(order) = 1 / n!
-    direction    each dependent stands left of the head with P(left | head's tag, arc), counted in the training text
-                 with one added to each side, and the orders within a side are equally likely:
+    direction    each dependent is left of the head with P(left | head's tag, arc), counted in the training text with
+                 one added to each side, and the orders within a side are equally likely:
                  p(order) = Π P(side) / (left! · right!)
 
 Closeness to a superstrate compares shares of dependents before their head, for each (head's tag, arc) with enough
@@ -94,12 +94,12 @@ def evaluate(
     Returns:
         For each class a dictionary with these keys:
 
-        nodes items        their numbers
+        nodes items        number of nodes and of items
         model uniform direction    mean log-likelihood of a node (direction needs the ``training`` text)
-        model_item …       the same divided by items, not nodes
+        model_item …       mean log-likelihood of an item
         perplexity         exp(−model)
         best               share of nodes whose order in the text is the model's most probable one
-        best_uniform       the same share for an order that is drawn uniformly
+        best_uniform       expected share of nodes whose order in the text is drawn from the uniform distribution
     """
     models = distribution(model, labels=labels, corpus_labels=corpus_labels)
     tables = []
@@ -143,7 +143,7 @@ def _means(values: dict[str, Floats]) -> dict[str, Any]:
 
 
 def table(scores: dict[str, dict[str, Any]]) -> str:
-    """Write the scores of ``evaluate`` as a Markdown table."""
+    """Return the scores of ``evaluate`` as a Markdown table."""
     names = {"N": "noun nodes", "V": "verb nodes", "all": "all"}
     head = "| held-out | nodes | log p a node: model | direction | uniform | perplexity | best order right | blindly |"
     rows = [head, "|---|---|---|---|---|---|---|---|"]
@@ -170,7 +170,7 @@ def shares(corpus: Corpus) -> dict[Pair, tuple[float, int]]:
 def closeness(parent: Corpus, reordered: Corpus, target: Corpus, enough: int = ENOUGH) -> dict[str, Any]:
     """Measure the distances of ``parent`` and ``reordered`` to ``target``.
 
-    Only relations with ``enough`` dependents in both treebanks count.
+    Only relations with at least ``enough`` dependents in both treebanks count.
 
     Returns:
         The shares of each relation as ``pairs``, and the mean absolute differences ``before`` and ``after``. The

@@ -4,7 +4,7 @@
     ∂L/∂w = observed − expected feature counts − λ · w
 
 Nodes with the same items form one bag, with a count for each observed order. Expected counts are sums over all n!
-orders. There is a feature for every two items of a bag, in observed and other orders, and for frequent n-grams.
+orders. The features are all pairs of items of a bag, in observed and other orders, and the frequent n-grams.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Floats = NDArray[np.float64]
 L2 = 3.0
 MOST_ITEMS_TO_FIT = 6
 SHARE_OF_NGRAMS = 0.1
-CHUNK = 400_000  # orders at a time
+CHUNK = 400_000  # number of orders that are computed at a time
 DECIMALS = 4
 SMALLEST = 0.005  # weights with a smaller absolute value are left out of the model
 ITERATIONS = 500
@@ -242,13 +242,13 @@ def fit(
     Args:
         corpus: The treebank.
         name: Name of the model.
-        l2: λ of the penalty λ/2 · ‖w‖². If there are several, the likelihood of ``choose_on`` decides.
+        l2: Values of λ in the penalty λ/2 · ‖w‖². The likelihood of ``choose_on`` decides between several values.
         choose_on: Trees for the choice of λ.
         most_items: Largest number of items of a training node.
         labels: The label scheme of the treebank.
         iterations: Largest number of L-BFGS iterations.
-        report: Receives progress.
-        about: Facts for the file: treebank, licence, attribution.
+        report: Function that shows progress.
+        about: Values of ``treebank``, ``licence`` and ``attribution`` for the model file.
 
     Raises:
         InputError: The treebank has neither class of nodes, or a setting is invalid.
@@ -294,7 +294,7 @@ def _designs(corpus: Corpus, name: str, most_items: int, report: Report) -> dict
             designs[node] = Design(bags, frequent_ngrams(bags))
         else:
             heads = ", ".join(upos for upos, of in CLASS_OF_HEAD.items() if of == node)
-            note = f"no node with a {heads} head to learn from, so the model keeps their order"
+            note = f"no node with a {heads} head to learn from, so the model keeps the order of such nodes"
             report(f"order model {name}, {node}", 1, 1, note)
     if not designs:
         heads = ", ".join(CLASS_OF_HEAD)

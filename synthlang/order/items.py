@@ -5,8 +5,8 @@ An item is a pair (tag, arc) with three views:
     dependent   (NOUN, nsubj)   full NOUN&nsubj   tag NOUN    arc nsubj
     head        (@VERB, @)      full @VERB&@      tag @VERB   arc @
 
-    BI_a_b               a stands right before b in BOS x1 … xn EOS
-    PRE_a_b              a stands anywhere before b
+    BI_a_b               a is immediately before b in BOS x1 … xn EOS
+    PRE_a_b              a is anywhere before b
     BFR_a_b AFT_a_b BTW_a_b   dependent a is before dependent b: both before the head, both after it, one on each side
     HI_a_b_c[_d[_e]]     an n-gram of 3 to 5 full names, padded with BOS and EOS at the ends
 
@@ -75,7 +75,7 @@ def check_feature(name: str) -> str:
     """Return the name of a feature unchanged.
 
     Raises:
-        ValueError: No items can have the feature.
+        ValueError: The name does not have the form of a feature.
     """
     found = _FEATURE.fullmatch(name)
     names = name.count("&")  # names of an n-gram, without BOS and EOS

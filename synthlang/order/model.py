@@ -1,4 +1,4 @@
-"""Order models as files, named by a shipped model or a path.
+"""Order models as files, given by the name of a shipped model or by a path.
 
 The file is JSON (or JSON in gzip, ``.json.gz``): format, name, label scheme, the weights of the two classes of nodes by
 feature name, and their origin. See docs/order-models.md.
@@ -32,12 +32,12 @@ Weight = Annotated[float, Field(gt=-LARGEST, lt=LARGEST)]
 
 
 class OrderModel(StrictModel):
-    """The weights of a language's orders. A feature that is not listed has the weight 0."""
+    """Order model of a language: a weight for each feature. A feature that is not listed has the weight 0."""
 
     kind: Literal["order-model"] = "order-model"
     format: Literal[1] = 1
     name: str = Field(default="", max_length=200)
-    """Name for people."""
+    """Name of the model, for display."""
     labels: Scheme = "ud2"
     """Label scheme of the features: ``ud1`` or ``ud2``."""
     treebank: str = ""
@@ -47,9 +47,9 @@ class OrderModel(StrictModel):
     attribution: str = ""
     """Authors of the treebank."""
     fit: dict[str, Any] = Field(default={})
-    """Settings and scores of the fit, as JSON for people."""
+    """Settings and scores of the fit, for the card."""
     fingerprint: str | None = None
-    """Hash of labels and weights, which is checked if it is given."""
+    """Hash of labels and weights. A hash in the file is checked."""
     weights: dict[NodeClass, dict[Feature, Weight]]
     """{N or V: {feature: weight}}. A class that is not listed keeps its order."""
 
@@ -72,7 +72,11 @@ class OrderModel(StrictModel):
 
 
 def read_model(path: Path) -> OrderModel:
-    """Read a model file. A fault of the file raises an InputError."""
+    """Read a model file.
+
+    Raises:
+        InputError: The file cannot be read, is not an order model, or does not match its fingerprint.
+    """
     try:
         with path.open("rb") as handle:
             packed = handle.read(len(GZIP)) == GZIP
@@ -83,7 +87,8 @@ def read_model(path: Path) -> OrderModel:
     data = json_of(raw, path, "utf-8-sig")
     if not isinstance(data, dict) or data.get("kind") != "order-model":
         reason = 'an order model must be a JSON object with "kind": "order-model"'
-        raise InputError(reason, path, code="format")
+        hint = "name a file that synthlang order fit or synthlang order import wrote"
+        raise InputError(reason, path, hint=hint, code="format")
     if data.get("format") != FORMAT:
         reason = f"the format is {data.get('format')!r}, but this version reads format {FORMAT}"
         raise InputError(
@@ -97,7 +102,7 @@ def read_model(path: Path) -> OrderModel:
         raise InputError(
             "the weights do not match the fingerprint in the file, so it is damaged or was edited",
             path,
-            hint="download it again, or delete its key fingerprint if the edit is intended",
+            hint="download the file again, or delete its key fingerprint if the edit is intended",
             code="damaged",
         )
     return model
@@ -105,7 +110,8 @@ def read_model(path: Path) -> OrderModel:
 
 def _unreadable(error: OSError, path: Path) -> InputError:
     code: Code = "missing" if isinstance(error, FileNotFoundError) else "failed"
-    return InputError(f"cannot be read: {error.strerror}", path, code=code)
+    hint = "check the path and the permissions of the file"
+    return InputError(f"cannot be read: {error.strerror}", path, hint=hint, code=code)
 
 
 def shipped_models() -> tuple[str, ...]:
@@ -120,7 +126,7 @@ def find_model(name: str) -> Path:
     path = user_path(name)
     if not path.is_file():
         hint = f"use one of {', '.join(shipped_models())}, or the path of a file"
-        raise InputError(f"there is no order model {name!r}", hint=hint, code="missing")
+        raise InputError(f"the order model {name!r} does not exist", hint=hint, code="missing")
     return path
 
 
@@ -140,9 +146,10 @@ def _load(path: Path, digest: str) -> OrderModel:
 
 
 def import_orm(noun: Path, verb: Path, name: str, labels: Scheme = "ud1", **about: str) -> OrderModel:
-    """Build a model from the two files of a released one (``fr@N.orm``, ``fr@V.orm``).
+    """Build a model from its two released files, for noun and for verb nodes (``fr@N.orm``, ``fr@V.orm``).
 
-    A line has a feature and its weight. ``about`` has treebank, licence and attribution.
+    A line of such a file is a feature, a space and a weight. ``about`` gives ``treebank``, ``licence`` and
+    ``attribution``.
     """
     weights = {"N": _read_orm(noun), "V": _read_orm(verb)}
     return parse(OrderModel, {"name": name, "labels": labels, "weights": weights, **about})

@@ -56,7 +56,7 @@ def show(
         corpus_labels: The label scheme of the file.
 
     Raises:
-        InputError: The model, the sentence or the node does not exist, or has nothing to order.
+        InputError: The model, the sentence or the node does not exist, or the model cannot order the node.
     """
     if not temperature > 0.0 or not np.isfinite(temperature):
         raise InputError(f"must be a number above 0, not {temperature}", keys="temperature", code="range")
@@ -84,14 +84,14 @@ def show(
 def _check_node(block: Block, node: int, classes: Collection[str], path: Path) -> None:
     """Refuse a word whose dependents the model does not order."""
     if not 1 <= node <= len(block.form):
-        reason = f"there is no word {node}: the sentence has words 1 to {len(block.form)}"
-        raise InputError(reason, path, block.lines[0], code="range")
+        hint = f"choose a word from 1 to {len(block.form)}"
+        raise InputError(f"the sentence has no word {node}", path, block.lines[0], hint=hint, code="range")
     line = block.lines[node - 1]
     upos, items = block.upos[node - 1], 1 + block.head.count(node)
     if CLASS_OF_HEAD.get(upos) not in classes:
         known = ", ".join(tag for tag, c in CLASS_OF_HEAD.items() if c in classes)
         reason = f"word {node} is {upos}, but the model orders the dependents of {known} only"
-        raise InputError(reason, path, line, code="unsupported")
+        raise InputError(reason, path, line, hint="choose a word with one of these tags", code="unsupported")
     if items == 1:
         raise InputError(
             f"word {node} has no dependents to order", path, line, hint="choose another word", code="empty"
@@ -102,7 +102,7 @@ def _check_node(block: Block, node: int, classes: Collection[str], path: Path) -
 
 
 def _find(path: Path, sentence: str) -> Block:
-    """Return the sentence with this ``sent_id``, else with this number (from 1)."""
+    """Return the sentence whose ``sent_id`` is ``sentence``, or else the sentence of this number, from 1."""
     paragraphs = re.split(r"\n *\n", "\n".join(line for _, line in read_lines(path)))
     with_words = [part for part in paragraphs if re.search(r"^[^#\n]*[^#\s]", part, re.MULTILINE)]
     names = [re.findall(r"^# *sent_id *= *(.*?) *$", part, re.MULTILINE)[-1:] for part in with_words]
@@ -112,7 +112,7 @@ def _find(path: Path, sentence: str) -> Block:
         row = int(sentence) - 1
     else:
         hint = f"name a sent_id or a number from 1 to {len(names)}"
-        raise InputError(f"there is no sentence {sentence!r}", path, hint=hint, code="missing")
+        raise InputError(f"the sentence {sentence!r} does not exist", path, hint=hint, code="missing")
     return next(islice(read_blocks(path), row, None))
 
 
@@ -125,7 +125,7 @@ SHARE_ALIKE = (
 
 
 def stem(out: Path) -> str:
-    """Return the name of a model's file without its ending.
+    """Return the name of a model file without its ending.
 
     >>> stem(Path("my.model.json.gz")), stem(Path("x.orders"))
     ('my.model', 'x.orders')
@@ -151,7 +151,7 @@ def card_path(out: Path) -> Path:
 
 
 def card(model: OrderModel, command: str) -> str:
-    """Write the card in Markdown. ``command`` fits the model again."""
+    """Return the card of a model in Markdown. ``command`` is shown as the command that fits the model again."""
     fit = model.fit
     splits = fit.get("splits", {})
     lines = [
@@ -207,7 +207,7 @@ def order_fit(
         title: Name of the treebank for the card.
         licence: Licence of the treebank.
         attribution: Authors of the treebank.
-        report: Receives progress.
+        report: Function that shows progress.
     """
     card_file_path, source = card_path(out), open_source(treebank)
     train = tuple(train) or _first_of(source, ("train", "dev", "test"))
@@ -267,7 +267,7 @@ def _first_of(source: Source, names: Sequence[str], but: Sequence[str] = ()) -> 
 
 
 def order_import(noun: Path, verb: Path, out: Path, name: str, labels: Scheme = "ud1") -> OrderModel:
-    """Write the model of a released pair of files (``fr@N.orm``, ``fr@V.orm``) to ``out``."""
+    """Convert the two released files of a model (``fr@N.orm``, ``fr@V.orm``) to the model file ``out``."""
     model = import_orm(noun, verb, name, labels)
     model.save(out)
     return model

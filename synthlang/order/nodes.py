@@ -59,9 +59,9 @@ class Nodes:
 
 
 def item_count(forest: Forest, glued: Flags | None = None) -> Ints:
-    """Return the number of items of each word's node, [words], which are the word and its dependents.
+    """Return the number of items of each word's node, [words].
 
-    ``glued`` [words] marks words that are not items.
+    The items are the word and its dependents. ``glued`` [words] marks words that are not items.
     """
     parent = forest.parent if glued is None else forest.parent[~glued]
     return 1 + np.bincount(parent[parent >= 0], minlength=len(forest.parent)).astype(np.int64)

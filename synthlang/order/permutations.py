@@ -55,12 +55,12 @@ class Orders:
         items: The number n.
         orders: The item at each place, [n!, n].
         places: The place of each item, [n!, n].
-        last: Number of the last 4 items of each order, [n!]. It is empty if n < 6.
+        last: Index of the last part of each order among all last parts, [n!]. The array is empty if n < 6.
         category: Relation of two items, as an index into CATEGORIES, [pairs].
         first: The first item, where n is BOS, [pairs].
         second: The second item, where n + 1 is EOS, [pairs].
-        pairs: 1 where the relation holds, [pairs, orders of the first part + of the last part].
-        ngrams: 1 where an order has an n-gram of items.
+        pairs: Table with 1 where the relation holds, [pairs, orders of the first part + of the last part].
+        ngrams: Table with 1 where an order has an n-gram of items.
         kind: Row of ``ngrams`` by place and ``ngram_code``, or −1 for none, [place, code].
     """
 

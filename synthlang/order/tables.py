@@ -42,13 +42,13 @@ ROOT = 0
 
 
 class Matches(NamedTuple):
-    """Features that some order of a node has.
+    """N-grams that occur in some order of a node.
 
     Attributes:
         node: Row of the node, [matches].
         where: FREE, START or END, [matches].
         code: The items and their order (see ``ngram_code``), [matches].
-        feature: Index of the feature, [matches].
+        feature: Index of the n-gram among the features, [matches].
     """
 
     node: Ints
@@ -254,7 +254,7 @@ def adjoint(orders: Orders, by_score: Floats, matches: Matches) -> tuple[Floats,
     return by_value, np.asarray(by_kind[matches.kinds(orders), matches.node])
 
 
-# more than an order of 8 items has: 3 views × (9 + 28 + 21) relations of two items and 3 × 11 n-grams
+# An order of 8 items has fewer: 3 views × (9 + 28 + 21) relations of two items and 3 × 11 n-grams.
 MOST_FEATURES = 256
 
 
@@ -317,7 +317,7 @@ class OrderScores:
     """Scores of orders of some items by the sum of several weights.
 
     Args:
-        parts: Weights with the items in their labels.
+        parts: Pairs of weights and the items in the label scheme of these weights.
     """
 
     def __init__(self, parts: Sequence[tuple[Weights, Sequence[Item]]]) -> None:

@@ -34,32 +34,32 @@ CHOICES: tuple[str, ...] = (*get_args(Direction), *METHODS)
 
 @dataclass(frozen=True)
 class AlignOptions:
-    """The options of the command."""
+    """Options of ``synthlang align``."""
 
     program: str | None = None
     """The aligner (default: eflomal)."""
     links: tuple[Path, ...] = ()
     """Files of word alignments to score in place of an aligner: one, or one for each direction, as left-right pairs."""
     symmetrise: str | None = None
-    """The alignment to write, one of CHOICES (default: intersection, or the only file unchanged)."""
+    """Alignment to write, one of CHOICES (default: intersection, or a single file unchanged)."""
     also: tuple[str, ...] = ()
     """Further text to train the aligner on: a joint file, or two files as LEFT,RIGHT."""
     lower: bool = False
-    """Convert the words to lower case for the aligner."""
+    """True to convert the words to lower case for the aligner."""
     words: Splitter = "spaces"
     """Splitting of the text into words: at ``spaces``, or by our ``rules``."""
     also_words: Splitter = "spaces"
     """Splitting of the further text into words."""
     gold: Path | None = None
-    """The gold standard."""
+    """File with the gold standard."""
     gold_first: int | None = None
     """Number of the first word in the gold standard, 0 or 1. With None, some word must have the number 0."""
     gold_swapped: bool = False
-    """The gold standard has right-left pairs."""
+    """True if the gold standard has right-left pairs."""
     links_first: int | None = None
     """Number of the first word in the files of alignments, as for ``gold_first``."""
     links_swapped: bool = False
-    """The files of alignments have right-left pairs."""
+    """True if the files of alignments have right-left pairs."""
     blank: Blank = "wrong"
     """Treatment of sentence pairs without a gold alignment (see ``alignment_errors``)."""
 
@@ -73,14 +73,17 @@ class AlignOptions:
             ("--also-words", self.also_words, get_args(Splitter)),
         ):
             if value is not None and value not in known:
-                raise InputError(f"there is no {value!r}", name, hint=f"use one of {', '.join(known)}", code="unknown")
+                raise InputError(
+                    f"unknown value {value!r}", name, hint=f"use one of {', '.join(known)}", code="unknown"
+                )
         if self.links and (self.program or self.also or self.lower):
             reason = "word alignments from files exclude the options of an aligner"
             hint = "leave out --program, --also and --lower"
             raise InputError(reason, "--links", hint=hint, code="conflict")
         if len(self.links) > 2:
             hint = "give one file, or a forward and a reverse file"
-            raise InputError(f"there are {len(self.links)} files", "--links", hint=hint, code="range")
+            reason = f"the option is given {len(self.links)} times, but at most two files can be used"
+            raise InputError(reason, "--links", hint=hint, code="range")
         if len(self.links) == 1 and self.symmetrise:
             reason, hint = "symmetrisation needs two directions", "give --links twice, forward and reverse"
             raise InputError(reason, "--symmetrise", hint=hint, code="conflict")
@@ -97,10 +100,10 @@ def align_command(
 
     Args:
         texts: One file of lines ``left ||| right``, or two files with one sentence per line.
-        options: The options.
-        out: The file for the word alignments.
-        scores: The JSON file for the scores.
-        interval: Computes the interval of an error rate.
+        options: Options of the command.
+        out: File for the word alignments.
+        scores: JSON file for the scores.
+        interval: Function that computes the interval of an error rate.
 
     Returns:
         The scores of each way to join the directions. The dictionary is empty without a gold standard.

@@ -7,8 +7,8 @@ artifacts refer to its content.
 
 Symmetrisation (Koehn et al. 2005, IWSLT, "Edinburgh System Description", after Och & Ney 2003):
 
-    intersection          the alignments in both directions
-    union                 the alignments in either direction
+    intersection          the alignments that both directions have
+    union                 the alignments that either direction has
     grow-diag             the intersection, and alignments of the union that are next to an existing one (horizontally,
                           vertically or diagonally) if the left or right word has no alignment yet
     grow-diag-final       grow-diag, and alignments of forward, then of reverse, if the left or right word has none yet
@@ -69,7 +69,7 @@ def align(program: Program, left: Corpus, right: Corpus, folder: Path) -> None:
             links = read_pharaoh(path)
             if len(links) != len(rows):
                 reason = f"{program} wrote {len(links)} lines for {len(rows)} sentence pairs"
-                raise InputError(reason, hint="run it again, or use another aligner", code="failed")
+                raise InputError(reason, hint="run the command again, or use another aligner", code="failed")
             whole = Links.build(
                 rows[links.sentence], links.left.astype(np.int64), links.right.astype(np.int64), links.sure, len(left)
             )
@@ -83,7 +83,11 @@ def _unspaced(corpus: Corpus) -> Corpus:
 
 
 def find_aligner(program: Program) -> str:
-    """Return the path of an aligner. If it is missing, the error has the command that installs it."""
+    """Return the path of an aligner.
+
+    Raises:
+        InputError: The aligner is not installed. The hint has the command that installs it.
+    """
     name, how = {
         "eflomal": (
             "eflomal-align",
@@ -121,10 +125,15 @@ def _run(command: Sequence[str]) -> bytes:
     try:
         done = subprocess.run(command, capture_output=True, check=False)  # noqa: S603  a program the user named
     except OSError as error:
-        raise InputError(f"cannot run: {error.strerror or error}", command[0], code="failed") from error
+        reason, hint = f"cannot be run: {error.strerror or error}", "install the aligner again"
+        raise InputError(reason, command[0], hint=hint, code="failed") from error
     if done.returncode:
         output = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no message"]
-        raise InputError(f"failed with exit code {done.returncode}: {output[-1]}", command[0], code="failed")
+        reason, hint = (
+            f"failed with exit code {done.returncode}: {output[-1]}",
+            "remove the cause, or use another aligner",
+        )
+        raise InputError(reason, command[0], hint=hint, code="failed")
     return done.stdout
 
 

@@ -123,11 +123,11 @@ def read_gold(
     """Read a gold standard. Alignments of words that the text does not have are left out and counted.
 
     Args:
-        path: The file.
+        path: The Pharaoh file.
         left: Number of words of each left sentence, [pairs].
         right: Number of words of each right sentence, [pairs].
         first: Number of the first word, 0 or 1. With None, some word must have the number 0.
-        swapped: The file has right-left pairs.
+        swapped: True if the file has right-left pairs.
 
     Raises:
         InputError: The file has another number of sentence pairs than the text, the number of the first word is
@@ -138,9 +138,9 @@ def read_gold(
     kept, outside = (links.swapped() if swapped else links).within(left, right)
     if not len(kept.left):
         raise InputError(
-            "there is no alignment between words of the text",
+            "no alignment is between two words of the text",
             path,
-            hint="check that it belongs to this text, and set --gold-first to 0 or 1",
+            hint="check that the file belongs to this text, and set --gold-first to 0 or 1",
             code="empty",
         )
     return Gold(kept, outside)

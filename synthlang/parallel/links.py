@@ -181,13 +181,13 @@ def read_counted(path: Path, first: int | None, option: str) -> Links:
     """
     links = read_pharaoh(path, first or 0)
     if first is None and len(links.left) and min(links.left.min(), links.right.min()) > 0:
-        reason, hint = "no word has the number 0, so words may count from 0 or from 1", f"set {option}"
+        reason, hint = "no word has the number 0, so words may count from 0 or from 1", f"set {option} to 0 or 1"
         raise InputError(reason, path, hint=hint, code="missing")
     return links
 
 
 def write_pharaoh(path: Path, links: Links, first: int = 0) -> None:
-    """Write word alignments, atomically."""
+    """Write word alignments as a Pharaoh file whose words count from ``first``."""
     marks = np.where(links.sure, "-", "p").tolist()
     left, right = (links.left + first).tolist(), (links.right + first).tolist()
     texts = [f"{a}{mark}{b}" for a, mark, b in zip(left, marks, right, strict=True)]

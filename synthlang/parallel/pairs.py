@@ -80,7 +80,7 @@ class TextPair(StrictModel):
     With ``subword`` the aligner reads token ids, and a file of alignments counts tokens.
     """
     links: Annotated[FileLinks | AlignerLinks, Field(discriminator="kind")] = AlignerLinks()
-    """The origin of the word alignments."""
+    """Source of the word alignments: a file or an aligner."""
     tokenizers: tuple[str, str] | None = None
     """Languages of a pretraining run whose tokenizers encode left and right."""
 
@@ -88,7 +88,7 @@ class TextPair(StrictModel):
     def _one_text(self) -> TextPair:
         given = (self.left is not None, self.right is not None, self.joint is not None)
         if given not in ((True, True, False), (False, False, True)):
-            raise ValueError("give two files, left and right, or one file of lines 'left ||| right', joint")
+            raise ValueError("give either two files (left and right), or one file of lines 'left ||| right' (joint)")
         if self.words == "rules" and isinstance(self.links, FileLinks):
             raise ValueError("a file of alignments counts words at spaces, not by rules; use words: spaces")
         return self
@@ -116,7 +116,7 @@ PairConfig = Annotated[TextPair | DerivedPair, Field(discriminator="kind")]
 
 @dataclass(frozen=True)
 class LinkedText:
-    """Sentence pairs with word alignments. ``counts`` has the numbers of omitted alignments by reason.
+    """Sentence pairs with word alignments. ``counts`` has the number of omitted alignments by reason.
 
     With the ``unit`` subword, the words of both sides are token ids (``in_subwords``).
     """
@@ -138,10 +138,10 @@ def read_pair(
         config: The pair.
         tokenizers: The tokenizers of left and right, for the unit subword.
         store: The store that keeps the results of an aligner.
-        say: Receives a message when an aligner runs.
+        say: Function that shows a message when an aligner runs.
 
     Raises:
-        InputError: The files do not match, or there is no word alignment.
+        InputError: The files do not match, or no sentence pair has a word alignment.
     """
     linked = _derived(config) if isinstance(config, DerivedPair) else _text(config, tokenizers, store, say)
     if not len(linked.links.left):
@@ -155,7 +155,7 @@ def _derived(config: DerivedPair) -> LinkedText:
     for language in (config.left, config.right):
         if language.on_tokens:
             reason = f"the language {language.name} has transforms with unit: token, so it has no words to align"
-            raise InputError(reason, code="conflict")
+            raise InputError(reason, hint="use a language without unit: token", code="conflict")
     left, right = bind_language(config.left, source), bind_language(config.right, source)
     batches = [*gold_batches(source, config.split, left, right)]
     if not batches:

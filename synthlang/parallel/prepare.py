@@ -53,7 +53,7 @@ class DataConfig(StrictModel):
         length = self.length or limit
         if length > limit:
             reason = f"{length} is longer than the {limit} tokens that the model reads"
-            raise InputError(reason, keys="data.length", hint=f"set it to at most {limit}", code="range")
+            raise InputError(reason, keys="data.length", hint=f"set this key to at most {limit}", code="range")
         return length
 
     def held_out(self, pairs: int) -> tuple[int, int]:
@@ -63,7 +63,7 @@ class DataConfig(StrictModel):
 
 
 TOO_LONG, WITHOUT_LINK = "sentence pairs over", "sentence pairs without a usable link"
-"""The first words of the reasons for which sentence pairs are left out."""
+"""First words of the reasons for which sentence pairs are left out."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class PairData:
 
 
 def encode(tokenizer: Tokenizer, corpus: Corpus, unit: str = "word", language: int = 0) -> Sentences:
-    """Encode the words of a corpus. Subwords are ids already.
+    """Encode the words of a corpus. With the ``unit`` subword, the words are token ids already.
 
     The tokenizer must split a single word as it does in a text.
     """
@@ -131,7 +131,7 @@ def prepare_pair(
         name: Name of the pair.
         text: The sentence pairs with word alignments.
         tokenizers: The tokenizers of both sides.
-        config: The settings of the data.
+        config: Selection of sentence pairs and word alignments.
         length: Longest sentence in tokens.
         seed: Seed of a random draw.
         languages: Numbers of the languages of both sides, for a model with separate parts for each language.

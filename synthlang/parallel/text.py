@@ -1,8 +1,8 @@
 """Parallel text from files: two files with one sentence per line, or one file with ``left ||| right``.
 
 Empty lines count, so that line n of an alignment file belongs to line n of the text. Files whose names end in ``.gz``
-are unpacked while they are read. Only spaces and tabs separate words, so U+00A0 and U+3000 are parts of words.
-Alignment files count a word of such characters alone, too.
+are unpacked while they are read. Only spaces and tabs separate words, so U+00A0 and U+3000 are parts of words. A word
+may consist of such characters alone, and alignment files count it, too.
 
 The tokens of a model may replace the words (Impact, table 6 and appendix A.1). A token is written as its id, so that it
 contains no separator of an aligner.
@@ -99,7 +99,8 @@ def check_lines(left: Path, first: int, right: Path, second: int) -> None:
     """Check that two files have the same number of lines."""
     if first != second:
         reason = f"the file has {first} lines, but {right} has {second}"
-        raise InputError(reason, left, hint="line n of one must translate line n of the other", code="conflict")
+        hint = "correct the files, so that line n of one translates line n of the other"
+        raise InputError(reason, left, hint=hint, code="conflict")
 
 
 def _lines(path: Path, counts: Counter[str]) -> Iterator[tuple[int, str]]:
@@ -112,7 +113,7 @@ def _lines(path: Path, counts: Counter[str]) -> Iterator[tuple[int, str]]:
 
 
 class Cutter(Protocol):
-    """A tokenizer with a fingerprint, of a checkpoint or of one language of a run."""
+    """Interface of a tokenizer with a fingerprint, from a checkpoint or for one language of a run."""
 
     @property
     def tokenizer(self) -> Tokenizer:

@@ -24,12 +24,12 @@ from synthlang.parsing.engines import Engine, Parsed, problem_of
 from synthlang.workers import WorkerDiedError, cores, ordered_map
 
 FORMAT = 1
-CHUNK = 200  # sentences; divides BATCH_SENTENCES
+CHUNK = 200  # number of sentences, which divides BATCH_SENTENCES
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 RESUME = "run the same command again; finished parses are kept"
 Mode = Literal["words", "text"]
 Outcome = list[Parsed] | str
-"""The parses of a sentence (one for given words, any number for text), or the reason why there are none."""
+"""Parses of one input, or the reason why it has none. Given words have one parse, and a line of text has any number."""
 Result = tuple[list[Outcome], bool]
 
 
@@ -154,7 +154,8 @@ def _one_by_one(engine: Engine, mode: Mode, sentences: Sequence[Any], error: Exc
             outcome.append(_first_line(one))
     if len(sentences) > 1 and all(isinstance(o, str) for o in outcome):
         reason = f"{engine.name} cannot parse any sentence of a chunk: {_first_line(error)}"
-        raise InputError(reason, code="failed") from error
+        hint = "check the installation of the parser, or use another parser"
+        raise InputError(reason, hint=hint, code="failed") from error
     return outcome
 
 

@@ -24,7 +24,7 @@ class Draft:
         tag: Penn Treebank tags.
         lemma: Lemmas in lower case.
         upos: Parts of speech, changed in place.
-        head: 0 … words, changed in place.
+        head: Heads, from 0 to the number of words, changed in place.
         label: Relations, changed in place.
         ner: BIO tags, which are all ``O`` if the parser does not find names.
     """
@@ -62,9 +62,10 @@ class Draft:
             self.label[word] = label
 
     def replace_head(self, old: int, new: int, stays: Collection[int] = ()) -> None:
-        """Put ``new``, a word below ``old``, in the place of ``old``, with its dependents except those in ``stays``.
+        """Move ``new``, a word below ``old``, to the place of ``old`` in the tree.
 
-        The caller then attaches ``old`` below ``new``.
+        The dependents of ``old`` become dependents of ``new``, except those in ``stays``. The caller then attaches
+        ``old`` below ``new``.
         """
         self.attach(new, self.head[old], self.label[old])
         for child in self.children(old):
@@ -133,7 +134,7 @@ def _enclosed_head(draft: Draft, start: int, end: int, solid: list[int]) -> int 
 
 
 def _highest(draft: Draft, mark: int, solid: list[int]) -> int:
-    """Return the word to which the mark is attached: the top of the unit before or after the mark."""
+    """Return the word to which a mark is attached, which is the top of the unit before or after the mark."""
     before = max((w for w in solid if w < mark), default=None)
     after = min((w for w in solid if w > mark), default=None)
     left = None if before is None else _climb(draft, before, mark, 1)

@@ -9,7 +9,7 @@ its meta.json and does not load it.
 
     {"lang": "en", "pos": "tagger.pt", "depparse": "parser.pt", "tokenize": "tokenizer.pt"}
 
-Paths are relative to the folder. Stanza loads weights only, no pickled code. Both parsers use a GPU if there is one.
+Paths are relative to the folder. Stanza loads weights only, no pickled code. Both parsers use a GPU if one is present.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Engine(Protocol):
     Attributes:
         name: The engine and its model, as in ``spacy:en_core_web_sm``.
         version: Versions of the library and of the model.
-        fingerprint: Covers the library's version, the model's bytes and the conversion of its trees.
+        fingerprint: Hash of the library's version, the model's bytes and the conversion of its trees.
         columns: Columns of every sentence: ``form upos head deprel``, and ``ner`` if the model finds names.
     """
 
@@ -66,7 +66,7 @@ class Engine(Protocol):
         ...
 
     def parse_text(self, lines: Sequence[str]) -> list[list[Parsed]]:
-        """Return the sentences of each line, in the engine's own words."""
+        """Split each line of text into sentences and words, and return their trees."""
         ...
 
 
@@ -75,7 +75,7 @@ def open_engine(spec: str, convert: bool = True) -> Engine:
 
     Args:
         spec: The parser and its model.
-        convert: Convert ClearNLP trees to UD. False serves to measure the effect of the conversion.
+        convert: True to convert ClearNLP trees to UD. With False, the effect of the conversion can be measured.
 
     Raises:
         InputError: A library or a model is missing. The hint has the command that installs it.
@@ -84,7 +84,7 @@ def open_engine(spec: str, convert: bool = True) -> Engine:
     if kind not in ("spacy", "stanza") or not rest.strip():
         raise InputError(f"{spec!r} is not a parser", hint=f"use {FORMS}", code="unknown")
     if importlib.util.find_spec(kind) is None:
-        raise InputError(f"{spec} needs the library {kind}", hint=INSTALL, code="extra")
+        raise InputError(f"{spec} needs the library {kind}", hint=f"run: {INSTALL}", code="extra")
     return open_spacy(rest, convert) if kind == "spacy" else open_stanza(rest)
 
 
@@ -147,7 +147,7 @@ class SpacyEngine:
             return [self._parsed(list(doc)) for doc in docs]
 
     def parse_text(self, lines: Sequence[str]) -> list[list[Parsed]]:
-        """Return the sentences of each line, in spaCy's own words without white space."""
+        """Split each line into spaCy's sentences and words, without white space, and return their trees."""
         nlp = _load_spacy(self.path)
         with nlp.memory_zone():
             docs = nlp.pipe(lines, batch_size=BATCH)
@@ -218,7 +218,7 @@ def _folder(name: str) -> Path:
         return path.resolve()
     if path.exists() or "/" in name or not name.isidentifier():
         raise InputError(
-            "there is no spaCy pipeline: meta.json and config.cfg are missing",
+            "is not a spaCy pipeline: meta.json or config.cfg is missing",
             path,
             hint="name the folder of a pipeline, or an installed package",
             code="missing",
@@ -247,11 +247,11 @@ class OwnModels(StrictModel):
     depparse: str
     """File of the parser."""
     tokenize: str | None = None
-    """File of the tokenizer. Without it, the engine takes words only."""
+    """File of the tokenizer. Without this file, the engine can parse given words only."""
     mwt: str | None = None
     """File of the model that splits multiword tokens."""
     lemma: str | None = None
-    """File of the lemmatizer. Without it, a lemma is the word itself."""
+    """File of the lemmatizer. Without this file, the lemma of a word is the word itself."""
     pretrain: str | None = None
     """File of the word vectors that the models share."""
     forward_charlm: str | None = None
@@ -265,7 +265,10 @@ class OwnModels(StrictModel):
         own = parse(OwnModels, read_json(folder / OWN), folder / OWN).model_dump(exclude_none=True)
         for name in own.keys() - {"lang"}:
             if not (folder / own[name]).is_file():
-                raise InputError(f"there is no file {own[name]}", folder / OWN, keys=name, code="missing")
+                hint = "name a file in the folder of pipeline.json"
+                raise InputError(
+                    f"the file {own[name]} does not exist", folder / OWN, keys=name, hint=hint, code="missing"
+                )
         return own.pop("lang"), {name: str(folder / file) for name, file in own.items()}
 
 
@@ -310,7 +313,7 @@ def _load_stanza(path: str, lang: str, pretokenized: bool) -> Any:
         return stanza.Pipeline(lang, dir=path, processors="tokenize,pos,lemma,depparse", **options)
     own = OwnModels.read(folder)[1]
     if "tokenize" not in own and not pretokenized:
-        reason, hint = "there is no tokenizer to split raw text", "use --tokens source, or name a tokenizer"
+        reason, hint = "no tokenizer is named to split raw text", "use --tokens source, or name a tokenizer"
         raise InputError(reason, folder / OWN, keys="tokenize", hint=hint, code="missing")
     models = [m for m in MODELS if m in own and not (pretokenized and m in ("tokenize", "mwt"))]
     options |= {f"{model}_model_path": own[model] for model in models}
@@ -352,7 +355,7 @@ def _only_language(folder: Path) -> str:
     if not (folder / "resources.json").is_file() or len(languages) != 1:
         found = f" (it has {', '.join(languages)})" if languages else ""
         reason = f"the folder must have {OWN}, or Stanza's resources.json and the models of one language{found}"
-        raise InputError(reason, folder, code="missing")
+        raise InputError(reason, folder, hint="name such a folder, or the code of a language", code="missing")
     return languages[0]
 
 
@@ -360,11 +363,11 @@ def _packages(folder: Path, lang: str) -> dict[str, str]:
     """Return the MD5 of each model in the default package of a language. A missing file is an error."""
     get = f"run: python -c \"import stanza; stanza.download('{lang}')\""
     if not (folder / "resources.json").is_file():
-        raise InputError(f"there are no Stanza models of {lang}", folder, hint=get, code="extra")
+        raise InputError(f"the folder has no Stanza models of {lang}", folder, hint=get, code="extra")
     entry = read_json(folder / "resources.json").get(lang, {})
     if "alias" in entry:
         hint = f"use stanza:{entry['alias']}"
-        raise InputError(f"Stanza calls the language {lang!r} {entry['alias']!r}", hint=hint, code="unknown")
+        raise InputError(f"the language {lang!r} has the code {entry['alias']!r} in Stanza", hint=hint, code="unknown")
     chosen = entry.get("packages", {}).get("default", {})
     if not {"pos", "depparse"} <= set(chosen):
         reason = f"Stanza has no default parser for the language {lang!r}"

@@ -34,7 +34,7 @@ def parsed_fingerprint(source: ParsedSource) -> str:
 
 
 def write_parsed(source: ParsedSource, folder: Path, source_name: str = "") -> dict[str, Any]:
-    """Write every split and the manifest, and return the manifest. A failure leaves no ``folder``."""
+    """Write every split and the manifest, and return the manifest. After a failure, ``folder`` does not exist."""
     with claimed_folder(folder) as temporary:
         counts = {split: _write_split(source, split, temporary / f"{split}.conllu") for split in source.splits}
         manifest = {
@@ -60,12 +60,13 @@ def _write_split(source: ParsedSource, split: str, path: Path) -> int:
             count += len(batch)
     if not count:
         reasons = ", ".join(source.skipped[split]) or "the source has none"
-        raise InputError(f"the split has no parsed sentence ({reasons})", keys=split, code="empty")
+        hint = "use a source with sentences, or another parser"
+        raise InputError(f"the split has no parsed sentence ({reasons})", keys=split, hint=hint, code="empty")
     return count
 
 
 def conllu(sentence: Sentence, split: str) -> str:
-    """Write a sentence in CoNLL-U, with the blank line after it."""
+    """Return a sentence in CoNLL-U, with the blank line that ends the sentence."""
     lines = [f"# sent_id = {split}-{sentence.id}", f"# text = {sentence.text}"]
     columns = sentence.columns
     tags = {name: columns[name] for name in KEYS if name in columns}
@@ -82,11 +83,11 @@ def parse_command(
 ) -> dict[str, int]:
     """Parse every split of a source into ``out``, and return the number of sentences of each split.
 
-    See ``synthlang.parse`` for the arguments. A folder that holds the same parse is left unchanged, and a killed run
+    See ``synthlang.parse`` for the arguments. A folder that already holds the same parse is not changed. A killed run
     resumes from the cache.
 
     Raises:
-        InputError: The folder holds something else.
+        InputError: The folder has other content, or the source or the parser cannot be opened.
     """
     opened = open_source(source_spec)
     source = ParsedSource(opened, open_engine(engine), cache, tokens, workers)

@@ -48,7 +48,7 @@ def score(gold: Iterable[Rows], found: Iterable[Rows], punctuation: bool = True)
 
 
 def table(engines: Sequence[tuple[str, Engine]], path: Path) -> str:
-    """Write a Markdown table with the scores of each engine on each split, with and without punctuation."""
+    """Return a Markdown table with the scores of each engine on each split, with and without punctuation."""
     source = ConlluSource(path)
     lines = ["| parser | split | punctuation | words | UPOS | UAS | LAS | LAS* |", "|---|---|---|---|---|---|---|---|"]
     for split in source.splits:
@@ -63,7 +63,7 @@ def table(engines: Sequence[tuple[str, Engine]], path: Path) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the scores of an engine, and also those before conversion if its trees are converted."""
+    """Print the scores of an engine. If its trees are converted, print their scores before the conversion, too."""
     if len(arguments) != 2:
         print(USAGE, file=sys.stderr)
         return 2

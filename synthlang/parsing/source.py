@@ -21,7 +21,9 @@ Tokens = Literal["source", "engine"]
 
 
 class ParsedSource:
-    """The sentences of ``source`` with the trees of a parser and all other columns of both.
+    """Source of the sentences of another source with the trees of a parser.
+
+    All other columns of the source and of the parser are kept.
 
     Attributes:
         tokens: ``source`` keeps the words and columns of the source. With ``engine`` the parser splits words and

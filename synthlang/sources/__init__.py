@@ -52,7 +52,7 @@ def _open(spec: str) -> Source:
 def _builtin(spec: str, rest: str) -> Source:
     name, _, query = rest.partition("?")
     if name != "mini-english":
-        raise InputError(f"there is no built-in source {name!r}", hint="use builtin:mini-english", code="unknown")
+        raise InputError(f"{name!r} is not a built-in source", hint="use builtin:mini-english", code="unknown")
     options: dict[str, Any] = {}
     for part in query.split("&") if query else ():
         key, _, value = part.partition("=")

@@ -14,7 +14,7 @@ from synthlang.overlap import count_words
 from synthlang.sources.words import COMPLETE, WITHHELD
 
 BATCH_SENTENCES = 2000  # a constant, because the borders of batches affect the bytes
-PARSED = "parse it (synthlang parse SOURCE --out DIR, then conllu:DIR) or derive it with --parser spacy:NAME"
+PARSED = "parse the source (synthlang parse SOURCE --out DIR, then conllu:DIR), or derive it with --parser spacy:NAME"
 TAGGED = "use iob:PATH, with a word and its tag on each line; CoNLL-U has entities only as NER=B-PER in its last column"
 SLOTS = "use slots:PATH; CoNLL-U has slots only as Slot=B-time in its last column"
 HINTS = {
@@ -101,26 +101,36 @@ def remarks_of(source: object, split: str) -> Mapping[str, int]:
 
 
 def check_split(source: Source, split: str, name: str) -> None:
-    """Check that the source has the split. Errors name it ``name``."""
+    """Check that a source has a split.
+
+    Raises:
+        InputError: The source lacks the split. The error gives ``name`` as the source.
+    """
     if split not in source.splits:
-        hint = f"add ?split={split} to read the file as that split" if getattr(source, "is_one_file", False) else ""
         has = ", ".join(source.splits)
-        raise InputError(f"there is no split {split!r}, only {has}", name, hint=hint, code="missing")
+        one_file = getattr(source, "is_one_file", False)
+        hint = f"add ?split={split} to read the file as that split" if one_file else f"name one of: {has}"
+        raise InputError(f"the source has no split {split!r}, only {has}", name, hint=hint, code="missing")
 
 
 def require_columns(source: Source, names: Sequence[str], name: str, purpose: str) -> None:
-    """Check that the source has the columns that ``purpose`` needs."""
+    """Check that a source has the columns that ``purpose`` needs.
+
+    Raises:
+        InputError: The source lacks a column. The error gives ``name`` as the source.
+    """
     missing = [n for n in names if n not in source.columns]
     if missing:
         has = ", ".join(source.columns)
         reason = f"{purpose} needs the column {missing[0]!r}, but the source has only {has}"
-        raise InputError(reason, name, hint=HINTS.get(missing[0], ""), code="missing")
+        hint = HINTS.get(missing[0], "use a source with this column")
+        raise InputError(reason, name, hint=hint, code="missing")
 
 
 def nothing_in(item: str, path: str | PathLike[str] | None, counts: Mapping[str, int] | None = None) -> InputError:
     """Return the error for a file or a data set without a single ``item``. ``counts`` has the reasons."""
-    hint = COMPLETE if (counts or {}).get(WITHHELD) else ""
-    return InputError(f"there is no {item}{because(counts or {})}", path, hint=hint, code="empty")
+    hint = COMPLETE if (counts or {}).get(WITHHELD) else f"use data with at least one {item}"
+    return InputError(f"has no {item}{because(counts or {})}", path, hint=hint, code="empty")
 
 
 def listed(counts: Mapping[str, int]) -> str:

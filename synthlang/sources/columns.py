@@ -20,7 +20,13 @@ DOCUMENT = "-DOCSTART-"
 
 
 class Line(NamedTuple):
-    """A line: its number, its columns (none for a blank line, a comment or a document), and its text."""
+    """A line of a file.
+
+    Attributes:
+        number: Number of the line, from 1.
+        fields: Columns of the line, or [] for a blank line, a comment or the mark of a document.
+        text: The whole line.
+    """
 
     number: int
     fields: list[str]
@@ -69,5 +75,6 @@ def _name(fields: list[str], tag: int) -> str:
 
 def too_few_columns(path: Path, line: int, needed: int) -> InputError:
     """Return the error for a line with too few columns for a word and its tag."""
-    hint = "write a word and its tag, separated by a tab or a space" if needed == 2 else ""
+    what = "a word and its tag" if needed == 2 else f"at least {needed} columns"
+    hint = f"write {what}, separated by a tab or a space"
     return InputError(f"the line has fewer than {needed} columns", path, line, hint=hint, code="format")

@@ -37,6 +37,7 @@ FEATS = "feats"
 TREE = ("head", "deprel")
 NOT_A_WORD = re.compile(r"[0-9]+[-.][0-9]+")
 NUMBER = re.compile("[0-9]{1,9}")
+CORRECT = "correct the line, or delete its sentence"
 
 
 class Block(NamedTuple):
@@ -52,7 +53,7 @@ class Block(NamedTuple):
 
 
 class ConlluSource(FileSource):
-    """Sentences with trees."""
+    """Source of sentences with trees in CoNLL-U files."""
 
     scheme = "conllu"
     endings = (".conllu",)
@@ -87,7 +88,7 @@ class ConlluSource(FileSource):
         return sentence
 
     def size(self, split: str) -> int | None:
-        """Return the number of sentences in a split. Until it is read, blank lines give an estimate."""
+        """Return the number of sentences in a split. Until the split is read, blank lines give an estimate."""
         if self._sizes.get(split) is None and split in self.files:
             self._sizes.guess(split, blocks_in(self.files[split]))
         return self._sizes.get(split)
@@ -103,7 +104,7 @@ def _first(path: Path) -> Block:
 
 
 class SentenceError(InputError):
-    """Wrong word numbers or heads in one sentence."""
+    """Error for wrong word numbers or heads in one sentence."""
 
 
 def read_blocks(path: Path, counts: Counter[str] | None = None) -> Iterator[Block]:
@@ -148,7 +149,7 @@ def _add_line(block: Block, line: str, path: Path, number: int, trees: bool) -> 
     fields = line.split("\t")
     if len(fields) != 10:
         reason = f"the line has {len(fields)} columns separated by tabs, but CoNLL-U has 10"
-        raise InputError(reason, path, number, code="format")
+        raise InputError(reason, path, number, hint=CORRECT, code="format")
     name, form, _, upos, _, feats, head, deprel, _, misc = fields
     if NOT_A_WORD.fullmatch(name):
         return
@@ -158,7 +159,7 @@ def _add_line(block: Block, line: str, path: Path, number: int, trees: bool) -> 
         problem = f"the id {name!r} must be an integer, a range like 3-4 or an empty node like 8.1"
     elif int(name) != expected:
         reason = f"the id {name} is out of sequence: {expected} must come next"
-        raise SentenceError(reason, path, number, code="format")
+        raise SentenceError(reason, path, number, hint=CORRECT, code="format")
     elif not trees and head != "_":
         problem = f"word {name} has a head, but the words before it have none"
     elif trees and not NUMBER.fullmatch(head):
@@ -166,7 +167,7 @@ def _add_line(block: Block, line: str, path: Path, number: int, trees: bool) -> 
     elif not form.strip(" "):
         problem = f"word {name} has an empty form"
     if problem:
-        raise InputError(problem, path, number, code="format")
+        raise InputError(problem, path, number, hint=CORRECT, code="format")
     block.lines.append(number)
     block.form.append(form)
     block.upos.append(upos)
@@ -179,7 +180,9 @@ def _add_line(block: Block, line: str, path: Path, number: int, trees: bool) -> 
 
 def _fault_of(block: Block, path: Path) -> SentenceError | None:
     problem = tree_problem(block.head) if block.head else None
-    return None if problem is None else SentenceError(problem[1], path, block.lines[problem[0] - 1], code="format")
+    if problem is None:
+        return None
+    return SentenceError(problem[1], path, block.lines[problem[0] - 1], hint=CORRECT, code="format")
 
 
 def tree_problem(head: Sequence[int]) -> tuple[int, str] | None:

@@ -46,6 +46,7 @@ from synthlang.sources.words import CLEANED, MARKUP, REMOVED, SPACES, count_unse
 
 READER = 2  # part of the fingerprint: raise when the same rows give other sentences
 NO_HEAD = (None, "None", "_")
+CORRECT = "correct or delete the row"
 WORDS = ("words", "tokens", "form")
 TEXT = ("text", "sentence")
 LABELS = {"upos": ("upos", "pos_tags"), "head": ("head",), "deprel": ("deprel",), "ner": ("ner", "ner_tags")}
@@ -116,13 +117,16 @@ def plan_columns(
 
 
 class HubSource:
-    """Sentences of a data set. Opening it raises an InputError if it cannot be loaded or lacks columns.
+    """Source of the sentences of a data set of the hub, or of a local folder.
 
     Args:
         name: ``NAME[:CONFIG]`` of the hub, or a local folder.
         more: Further names in the data set for each of our columns, such as names for the labels of a task.
         item: Names of columns that may label a whole row, such as ``intent`` (see ``labelled``).
-        ids: Read the names of the rows from the column ``id`` of strings.
+        ids: True to read the names of the rows from the column ``id`` of strings.
+
+    Raises:
+        InputError: The data set cannot be loaded, or lacks columns.
     """
 
     def __init__(
@@ -232,12 +236,12 @@ class HubSource:
     def _sentence(self, words: list[str], labels: Sequence[list[Any] | None]) -> dict[str, list[Any]]:
         for number, word in enumerate(words, start=1):
             if not (word and word.strip(" ")):
-                raise InputError(f"word {number} is empty", code="format")
+                raise InputError(f"word {number} is empty", hint=CORRECT, code="format")
         sentence: dict[str, list[Any]] = {FORM: words}
         for (ours, (column, names)), values in zip(self._plan.labels.items(), labels, strict=True):
             if values is None or len(values) != len(words):
                 reason = f"the row has {len(words)} words but {len(values or ())} values in this column"
-                raise InputError(reason, keys=(column,), code="format")
+                raise InputError(reason, keys=(column,), hint="give one value for each word", code="format")
             sentence[ours] = values if ours == "head" else _named(values, column, names)
             if ours in SPAN_COLUMNS:
                 sentence[ours] = [iob_tag(value, keys=(column,)) for value in sentence[ours]]
@@ -247,7 +251,7 @@ class HubSource:
 def _named(values: Sequence[Any], column: str, names: Names) -> list[str]:
     """Return labels as strings. Numbers of class labels become their names."""
     if any(value is None or (names and not 0 <= value < len(names)) for value in values):
-        raise InputError("the row has no label in this column", keys=(column,), code="missing")
+        raise InputError("the row has no label in this column", keys=(column,), hint=CORRECT, code="missing")
     return list(values) if names is None else [names[value] for value in values]
 
 
@@ -262,11 +266,11 @@ def _syntactic(sentence: dict[str, list[Any]]) -> dict[str, list[Any]]:
     try:
         heads = whole = sentence["head"] = [int(value) for value in sentence["head"]]
     except (TypeError, ValueError) as error:
-        raise InputError("a head must be an integer", keys="head", code="type") from error
+        raise InputError("a head must be an integer", keys="head", hint=CORRECT, code="type") from error
     if -1 in heads:  # for the check, attach inserted words to the root, or to the first one if the root was deleted
         root = heads.index(0 if 0 in heads else -1)
         whole = [0 if at == root else root + 1 if head == -1 else head for at, head in enumerate(heads)]
     problem = tree_problem(whole) if heads else None
     if problem:
-        raise InputError(problem[1], keys="head", code="format")
+        raise InputError(problem[1], keys="head", hint=CORRECT, code="format")
     return sentence

@@ -51,7 +51,8 @@ def load_data(name: str) -> Any:
         return datasets.load_dataset(str(path), config or None, streaming=False, **options)
     except Exception as error:  # the library, the network or a damaged file may raise anything
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise InputError(f"cannot load the data set: {reason}", f"hf:{name}", code="failed") from error
+        hint = "check the name, the connection and the files of the data set"
+        raise InputError(f"cannot be loaded: {reason}", f"hf:{name}", hint=hint, code="failed") from error
 
 
 def _cache_of(folder: Path) -> Path:
@@ -75,7 +76,8 @@ def check_json_lines(folder: Path) -> None:
             for number, start in enumerate(starts, start=1):
                 first = first or start
                 if start == b"null" and not first.startswith(b"["):
-                    raise InputError("a row must be an object, not null", path, number, code="type")
+                    hint = "write an object, or delete the line"
+                    raise InputError("a row must be an object, not null", path, number, hint=hint, code="type")
 
 
 def by_split(data: Any, name: str, more: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -92,13 +94,13 @@ def by_split(data: Any, name: str, more: Mapping[str, str] | None = None) -> dic
             other = found.setdefault(SPLITS[theirs], theirs)
             if other != theirs:
                 reason = f"{other} and {theirs} could both be the split {SPLITS[theirs]}"
-                raise InputError(reason, name, hint="rename one of them", code="duplicate")
+                raise InputError(reason, name, hint="rename one of these splits", code="duplicate")
     for theirs, ours in (more or {}).items():
         if theirs in data:
             found.setdefault(ours, theirs)
     if not found:
         reason = f"no split is named train, validation or test; the splits are {', '.join(data)}"
-        raise InputError(reason, name, code="missing")
+        raise InputError(reason, name, hint="rename a split", code="missing")
     return {split: data[found[split]] for split in ("train", "dev", "test") if split in found}
 
 
@@ -162,7 +164,8 @@ def described(features: Mapping[str, Any]) -> str:
 
 def no_columns(name: str, needed: str, features: Mapping[str, Any]) -> InputError:
     """Return the error for a data set that lacks the columns ``needed``."""
-    return InputError(f"needs {needed}; the columns are {described(features)}", name, code="missing")
+    reason = f"needs {needed}, but the columns are {described(features)}"
+    return InputError(reason, name, hint="rename the columns, or use another data set", code="missing")
 
 
 def dtype_of(feature: Any) -> str | None:

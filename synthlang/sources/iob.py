@@ -32,7 +32,7 @@ PREFIX = re.compile(r"[a-z]{2,3}(?:-[a-z]+)*:")
 
 
 class IobSource(FileSource):
-    """Sentences with legal IOB2 tags of entities."""
+    """Source of sentences with IOB2 tags of entities, from files of CoNLL columns."""
 
     scheme = "iob"
     endings = ("", ".txt", ".conll", ".iob", ".iob2", ".bio", ".tsv", ".annotated")
@@ -96,15 +96,16 @@ def read_sentences(path: Path, column: int = 1, tag: int = 0) -> Iterator[dict[s
 
 
 def is_conllu(path: Path) -> bool:
-    """Return whether the first word of a file stands in a line of CoNLL-U."""
+    """Return whether the first word of a file is in a line of CoNLL-U."""
     first = next((line.text for line in column_lines(path) if line.fields), "")
     return WORD_LINE.fullmatch(first) is not None
 
 
 def numbers_words(path: Path) -> str:
-    """Return a hint on the options for columns if the first column numbers the words, else "".
+    """Return the end of a hint on the options for columns if the first column numbers the words, else "".
 
-    It does so if every sentence counts from 1 or from 0 there and has at least two more columns.
+    The first column numbers the words if it counts from 0 or from 1 in every sentence and every word has at least two
+    more columns.
     """
     at, first, longest, tags = 0, "", 0, True
     for _, fields, _ in column_lines(path):
@@ -117,7 +118,7 @@ def numbers_words(path: Path) -> str:
         at += 1
         longest = max(longest, at)
         tags = tags and len(fields) > 3 and all(TAG.fullmatch(field.strip()) for field in fields[2:])
-    several = " and, of several columns of tags, one: PATH?column=2&tag=3" if tags else ": PATH?column=2"
+    several = " and one of the columns of tags: PATH?column=2&tag=3" if tags else ": PATH?column=2"
     return several if longest > 1 else ""
 
 

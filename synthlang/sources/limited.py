@@ -18,7 +18,7 @@ LIMIT = "limit"
 
 
 class LimitedSource:
-    """The first sentences of each split of a source. All other attributes come from the source."""
+    """Source of the first sentences of each split of another source, with all other attributes of that source."""
 
     def __init__(self, source: Source, limit: int) -> None:
         self._source, self._limit = source, limit
@@ -52,13 +52,13 @@ class LimitedSource:
 
 
 def without_limit(spec: str) -> tuple[str, int | None]:
-    """Split ``SCHEME:PATH?limit=N&more`` into the spec without the limit and the limit, or None if there is none.
+    """Split ``SCHEME:PATH?limit=N&more`` into the spec without the limit, and the limit or None.
 
     >>> without_limit("conllu:a.conllu?feats&limit=20"), without_limit("text:a.txt")
     (('conllu:a.conllu?feats', 20), ('text:a.txt', None))
 
     Raises:
-        InputError: The number is not a whole number from 1.
+        InputError: The limit is not a whole number from 1, or is given twice.
     """
     plain, _, query = spec.rpartition("?")
     parts = query.split("&")

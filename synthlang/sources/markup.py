@@ -43,7 +43,7 @@ def check_plain(lines: Iterable[tuple[int, str]], path: Path) -> None:
         name = "JSON"
         hint = "read a folder of JSON lines as hf:FOLDER, or write the texts to a file with one on each line"
     elif line.startswith(("<?xml", "<!DOCTYPE", "<mediawiki")):
-        name, hint = "XML or HTML", "extract its text first"
+        name, hint = "XML or HTML", "extract the text of the file first"
     if name:
         raise InputError(f"the file is {name}, not plain text", path, number, hint=hint, code="format")
 

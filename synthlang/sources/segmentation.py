@@ -11,10 +11,10 @@ An emoji of several code points (a family, a skin tone, a flag) is one word. Con
 white space does, and so does U+200B after a letter of Thai, Lao, Burmese or Khmer. Other invisible characters are
 removed (``words``). Words that are joined by spaces are therefore split into the same words again.
 
-A mark of ``ENDS``, with the closing quotes and brackets after it, ends a sentence. There are three exceptions: a
-lower-case word follows, the mark is the point of an initial (``J.``) or a title (``Dr.``), or it stands before a number
-(``No. 5``). A ``= Title =`` line is never split. Text in a script without spaces (Chinese, Thai) must already be
-segmented, or ``cjk`` makes a word of each Chinese character and each kana.
+A mark of ``ENDS``, with the closing quotes and brackets after it, ends a sentence. A sentence goes on if a lower-case
+word follows, if the mark is the point of an initial (``J.``) or a title (``Dr.``), or if a number follows an
+abbreviation (``No. 5``). A ``= Title =`` line is never split. Text in a script without spaces (Chinese, Thai) must
+already be segmented. Alternatively, ``cjk`` makes a word of each Chinese character and each kana.
 """
 
 from __future__ import annotations
@@ -212,8 +212,8 @@ class SegmentedText:
 
     Attributes:
         words: All words.
-        start: The first character of each word in the text.
-        stop: The character after each word in the text.
+        start: Index of the first character of each word in the text.
+        stop: Index of the character after each word in the text.
     """
 
     words: list[str]
@@ -265,5 +265,5 @@ class SegmentedText:
         return (first, last) if first < last and start < stop else None
 
     def is_cut(self, span: tuple[int, int], start: int, stop: int) -> bool:
-        """Return whether the characters begin or end inside a word of the span."""
+        """Return whether the characters ``start`` … ``stop`` − 1 begin or end inside a word of the span."""
         return self.start[span[0]] < start or self.stop[span[1] - 1] > stop

@@ -63,7 +63,7 @@ class Utterance(NamedTuple):
 
 
 class SlotsSource(FileSource):
-    """Utterances with legal IOB2 tags of slots."""
+    """Source of utterances with IOB2 tags of slots and an intent each."""
 
     scheme = "slots"
     by_rules = True
@@ -89,7 +89,7 @@ class SlotsSource(FileSource):
             return super()._find()
         except InputError as error:
             other = InputError(
-                f"there are no folders train, valid, test with {', '.join(PARTS)} either", code="missing"
+                f"the folder has no folders train, valid, test with {', '.join(PARTS)} either", code="missing"
             )
             raise InputError(error.reason, error.path, hint=error.hint, code=error.code, others=(other,)) from error
 
@@ -170,13 +170,14 @@ def read_commented(path: Path, counts: Counter[str]) -> Iterator[Utterance]:
                 raise too_few_columns(path, number, 2 + numbered)
             if numbered and not fault and fields[0] != str(len(words) + 1):
                 reason = f"the word's number {fields[0]!r} is out of sequence"
-                fault = InputError(reason, path, number, code="format")
+                fault = InputError(reason, path, number, hint="correct the number", code="format")
             words.append(filled(fields[numbered], path, number))
             tags.append(iob_tag(fields[-1].strip(), path, number))
             last = number
         elif words:
             if not intent:
-                raise InputError("the utterance has no comment '# intent: …'", path, last, code="missing")
+                hint = "add the comment before the first word of the utterance"
+                raise InputError("the utterance has no comment '# intent: …'", path, last, hint=hint, code="missing")
             if fault:
                 faults.add(fault)
             else:
@@ -206,7 +207,7 @@ def read_table(path: Path) -> Iterator[Utterance]:
         cells = line.split("\t")
         if len(cells) != len(header):
             reason = f"the line has {len(cells)} columns, but the header has {len(header)}"
-            raise InputError(reason, path, number, code="format")
+            raise InputError(reason, path, number, hint="correct the line", code="format")
         row = dict(zip(header, cells, strict=True))
         yield _utterance(row["utterance"], row["slot_labels"], row["intent"], (path, path, path), number)
 
@@ -216,9 +217,9 @@ def _utterance(text: str, marks: str, label: str, paths: Sequence[Path], line: i
     words, tags, intent = spaced(text), spaced(marks), label.strip()
     if len(words) != len(tags):
         reason = f"the line has {len(tags)} tags for {len(words)} words"
-        raise InputError(reason, paths[1], line, code="format")
+        raise InputError(reason, paths[1], line, hint="write one tag for each word", code="format")
     if words and not intent:
-        raise InputError("the intent is empty", paths[2], line, code="empty")
+        raise InputError("the intent is empty", paths[2], line, hint="write an intent", code="empty")
     return Utterance(words, [iob_tag(tag, paths[1], line) for tag in tags], intent)
 
 
@@ -230,33 +231,40 @@ def read_folder(folder: Path) -> Iterator[Utterance]:
     """
     for part in PARTS:
         if not (folder / part).is_file():
-            reason = f"there is no file {part}, but a split is a folder with {', '.join(PARTS)}"
-            raise InputError(reason, folder, code="missing")
+            reason = f"the file {part} is missing, but a split is a folder with {', '.join(PARTS)}"
+            raise InputError(reason, folder, hint="add the file", code="missing")
     for lines in zip_longest(*(joined_lines(folder / part) for part in PARTS)):
         if None in lines:
             ended = PARTS[lines.index(None)]
-            raise InputError("the file ends before the other files of its folder", folder / ended, code="format")
+            hint = f"write one line for each utterance in each of {', '.join(PARTS)}"
+            reason = "the file ends before the other files of its folder"
+            raise InputError(reason, folder / ended, hint=hint, code="format")
         (number, text), (_, marks), (_, label) = lines
         yield _utterance(text, marks, label, [folder / part for part in PARTS], number)
 
 
 def read_mtod(path: Path, counts: Counter[str]) -> Iterator[Utterance]:
-    """Yield the utterance of each line of multilingual TOD. A malformed line raises an InputError."""
+    """Yield the utterance of each line of multilingual TOD.
+
+    Raises:
+        InputError: A line is malformed.
+    """
     for number, line in joined_lines(path):
         if not line.strip():
             continue
         fields = line.split("\t")
         if len(fields) < 3:
             reason = f"the line has {len(fields)} columns, but needs an intent, slots and an utterance"
-            raise InputError(reason, path, number, code="format")
+            raise InputError(reason, path, number, hint="separate the columns by tabs", code="format")
         intent, slots, text = fields[0].strip(), fields[1].strip(), fields[2]
         if not intent:
-            raise InputError("the intent is empty", path, number, code="empty")
+            raise InputError("the intent is empty", path, number, hint="write an intent", code="empty")
         spans = []
         for slot in slots.split(",") if slots else ():
             match = SLOT.fullmatch(slot.strip())
             if match is None:
-                raise InputError(f"the slot {slot[:60]!r} must be start:end:name", path, number, code="format")
+                reason = f"the slot {slot[:60]!r} must be start:end:name"
+                raise InputError(reason, path, number, hint="correct the slot", code="format")
             spans.append((int(match[1]), int(match[2]), match[3]))
         if any(not 0 <= start < stop <= len(text) for start, stop, _ in spans):
             counts[OUTSIDE] += 1

@@ -24,7 +24,7 @@ NORMALISE = "normalise"
 CJK = "cjk"  # an option of readers of running text
 CHARACTERS = "characters"
 VALUES = {NORMALISE: NFC, CJK: CHARACTERS}
-"""The only value of options for words."""
+"""The only allowed value of each option for words."""
 OPTIONS = ("split", *NAMES, NORMALISE)
 # Names of files about the data, and endings of files that are not data.
 ABOUT = re.compile(r"(readme|licen[cs]e|copying|notice|changelog|citation|authors|contributing)", re.IGNORECASE)
@@ -61,7 +61,11 @@ def check_values(options: Mapping[str, str], place: str) -> None:
 
 
 def is_file(path: Path) -> bool:
-    """Return True for a file and False for a folder. Anything else raises an InputError."""
+    """Return True for a file and False for a folder.
+
+    Raises:
+        InputError: The path does not exist, or is a device or a pipe.
+    """
     if not path.exists():
         raise no_such(path, "file or folder")
     if not (path.is_file() or path.is_dir()):
@@ -95,7 +99,7 @@ def files_by_split(
     files = {split: path / name for split, name in named.items()}
     for file in files.values():
         if not is_file(file):
-            raise InputError("the path is a folder, not a file", file, code="type")
+            raise InputError("the path is a folder, not a file", file, hint="name a file", code="type")
     return files
 
 
@@ -127,7 +131,7 @@ def find_splits(
         raise InputError(reason, folder, hint=hint, code="unknown")
     if not found:
         names = " or ".join(ending for ending in endings if ending)
-        reason = f"there is no file with train, dev or test in its name that ends in {names}"
+        reason = f"no file with train, dev or test in its name ends in {names}"
         raise InputError(reason, folder, hint="name the files: ?train=FILE", code="missing")
     return {split: found[split][0] for split in NAMES if split in found}
 
@@ -136,12 +140,13 @@ def texts_in(folder: Path, endings: tuple[str, ...]) -> list[Path]:
     """Return the text files of a folder in the order of their names, without those about the data.
 
     Raises:
-        InputError: There is none.
+        InputError: The folder has no text file.
     """
     found = [p for p in sorted(folder.iterdir()) if p.is_file() and p.name.endswith(endings) and p.name[0] != "."]
     if texts := [path for path in found if not ABOUT.match(path.name)]:
         return texts
-    raise InputError(f"there is no file that ends in {' or '.join(endings)}", folder, code="missing")
+    reason = f"no file in the folder ends in {' or '.join(endings)}"
+    raise InputError(reason, folder, hint="name a folder with text files, or a file", code="missing")
 
 
 def left_over(inside: Sequence[Path], endings: tuple[str, ...], found: Mapping[str, Sequence[Path]]) -> list[Path]:
@@ -157,7 +162,7 @@ def some_names(files: Sequence[Path]) -> str:
 
 
 def files_read(path: Path, files: Mapping[str, Path], endings: tuple[str, ...]) -> str:
-    """Describe the file of each split, and the files of the folder ``path`` that were not read."""
+    """Return a message that lists the file of each split, and the files of the folder ``path`` that were not read."""
     read = ", ".join(f"{split} is {file.name}" for split, file in files.items())
     taken = {*files.values()}
     whole = path.is_file() or path in taken  # a folder that is one split is read completely
@@ -176,8 +181,8 @@ def unread_files(inside: Iterable[Path], endings: tuple[str, ...], taken: Contai
 def split_of(name: str, endings: tuple[str, ...] | None = None) -> str | None:
     """Return the split that a file name contains, or None.
 
-    Names of splits are parts of letters only, and the last one counts. With ``endings`` the name must have one of them.
-    The ending "" accepts the bare name of a split.
+    The file name is cut into parts of letters, and the last part that names a split counts. With ``endings``, the file
+    name must have one of these endings. The ending "" accepts the bare name of a split.
 
     >>> split_of("wiki-valid.txt.gz", (".txt", ".txt.gz")), split_of("Valid", ("",)), split_of("valid.md", ("",))
     ('dev', 'dev', None)

@@ -31,7 +31,7 @@ def iob_tag(tag: str, path: Path | None = None, line: int | None = None, keys: S
     """
     if not TAG.fullmatch(tag):
         reason = f"the tag {tag[:40]!r} must be O, or B- or I- and a name"
-        raise InputError(reason, path, line, keys=keys, code="format")
+        raise InputError(reason, path, line, keys=keys, hint="correct the tag", code="format")
     return SCHEME.get(tag[0], tag[0]) + tag[1:]
 
 
@@ -41,7 +41,7 @@ def legal_tags(corpus: Corpus) -> Corpus:
 
 
 def write_misc(values: Mapping[str, str]) -> str:
-    """Write the values of the columns that have a key, or ``_`` if there are none."""
+    """Return the MISC field with the values of the columns ``ner`` and ``slot``, or ``_`` without such a column."""
     pairs = ((key, values[name]) for name, key in KEYS.items() if name in values)
     return "|".join(f"{key}={''.join(ESCAPES.get(char, char) for char in value)}" for key, value in pairs) or "_"
 

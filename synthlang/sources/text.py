@@ -1,6 +1,7 @@
 """Sources in files, and plain text in a file of lines or in a folder.
 
-A folder has one file per split. If no name in it is that of a split, all its text files are one split.
+A folder has one file per split. If no file name contains the name of a split, all text files of the folder are one
+split.
 
 A line of ``text:`` is a paragraph or a sentence. A line of ``lines:`` is one sentence whose id is the line number, so
 that line n of one file stays the translation of line n of another. Blank lines are skipped. The module ``segmentation``
@@ -79,13 +80,14 @@ REASONS = (
     *(CONTROL_CHARACTERS, CUT_LINES, UNCUT, REMOVED, NOT_NFC, NORMALISED),
     *(DOC_LINES, JOINED, BLANK, WITHHELD, MISNUMBERED),
 )
-"""Reasons in the remarks on a text."""
+"""Reasons that the remarks on a text may have."""
 
 
 class FileSource(ABC):
     """A source with one file per split: the files of a folder, or a single file.
 
-    A wrong path or an empty file raises an InputError when the source is opened. A wrong line raises when it is read.
+    A wrong path or an empty file raises an InputError when the source is opened. A wrong line raises one when it is
+    read.
     """
 
     scheme: ClassVar[str]
@@ -164,7 +166,7 @@ def batches_of(sentences: Iterable[list[str]]) -> Iterator[Corpus]:
 
 
 class TextSource(FileSource):
-    """Sentences of plain text. The only column is ``form``."""
+    """Source of the sentences of plain text. The only column is ``form``."""
 
     scheme = "text"
     endings = (".txt", ".txt.gz")
@@ -240,7 +242,7 @@ class TextSource(FileSource):
 
 
 class LinesSource(TextSource):
-    """Sentences of plain text, one per line. The id of a sentence is the number of its line, from 0."""
+    """Source of plain text with one sentence per line. The id of a sentence is the number of its line, from 0."""
 
     scheme = "lines"
     longest_line = LONGEST_LINE  # the pieces of a line are joined in memory
@@ -254,7 +256,7 @@ class LinesSource(TextSource):
             yield replace(Corpus.of_words([words for _, words in rows]), ids=ids)
 
     def lines(self, split: str) -> int:
-        """Read a split, and count its lines including blank ones."""
+        """Return the number of lines of a split, including blank lines, by reading the split."""
         number, text = 0, ""
         for number, text in self._pieces(split):  # noqa: B007  the last values are used below
             pass
@@ -325,7 +327,8 @@ def open_bytes(path: Path) -> Iterator[io.BufferedReader[Any]]:
             check_is_text(handle.peek(START)[:START], path)
             yield handle
     except OSError as error:
-        raise InputError(f"cannot read: {error.strerror or error}", path, code="failed") from error
+        reason, hint = f"cannot be read: {error.strerror or error}", "check the kind and the permissions of the file"
+        raise InputError(reason, path, hint=hint, code="failed") from error
 
 
 def line_too_long(path: Path, line: int, longest: int) -> InputError:

@@ -4,9 +4,9 @@ A space separates words, and so does a tab where a format has columns. Any other
 becomes U+00A0 there, because downstream a space separates words. Only the rules for running text (``segmentation``)
 separate words at all white space.
 
-Characters that nobody sees are removed and counted: soft hyphens, byte order marks inside a text, zero width spaces,
-word joiners and marks of direction. U+200C and U+200D stay, because Persian, Hindi and emoji are spelled with them.
-Every reader of text takes these rules from here.
+Invisible characters are removed and counted: soft hyphens, byte order marks inside a text, zero width spaces, word
+joiners and marks of direction. U+200C and U+200D stay, because Persian, Hindi and emoji are spelled with them. All
+readers of text use these rules.
 """
 
 from __future__ import annotations
@@ -33,8 +33,7 @@ BLANK = "words left out because they have no visible character"
 WITHHELD = "sentences left out because their words are withheld (each is written _)"
 MISNUMBERED = "sentences left out because a word number or a head is wrong"
 COMPLETE = (
-    "such a treebank is distributed without its text: complete the files as its README describes, with the original "
-    "text and the script of the treebank"
+    "complete the files as the README of the treebank describes, with the original text and the script of the treebank"
 )
 UNSEEN = re.compile("[\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 WITHHELD_WORDS = ({"_"}, {"[WORD]"})  # Universal Dependencies; CoNLL 2012
@@ -72,7 +71,7 @@ def joined_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def columns_of(line: str) -> list[str]:
-    """Return the columns of a line: separated by tabs if it has any, else by spaces."""
+    """Return the columns of a line, which are separated by tabs if the line has any, else by spaces."""
     return line.split("\t") if "\t" in line else spaced(line)
 
 
@@ -96,9 +95,13 @@ def count_unseen(text: str) -> int:
 
 
 def filled(field: str, path: Any, line: int) -> str:
-    """Return the word in a column as it is written. An empty word raises an InputError."""
+    """Return the word in a column as it is written.
+
+    Raises:
+        InputError: The word is empty.
+    """
     if not field.strip(" "):
-        raise InputError("the word is empty", path, line, code="format")
+        raise InputError("the word is empty", path, line, hint="write a word, or delete the line", code="format")
     return field
 
 
@@ -143,7 +146,7 @@ def spelled(batch: Corpus, remarks: Counter[str], normalise: str | None = None) 
 
 
 class Faults:
-    """Sentences of a file with wrong word numbers or heads.
+    """Collector of the sentences of a file that have wrong word numbers or heads.
 
     Up to one sentence in a hundred is left out and counted in ``counts``. Without ``counts``, the first such sentence
     is an error.

@@ -73,7 +73,7 @@ def choose(spec: str) -> tuple[str, str | None]:
 
 
 def split_for(task: TaskSet, wanted: str, chosen: str | None, spec: str) -> str:
-    """Return the split of a task that the user chose, or the only one, or else the split ``wanted``.
+    """Return the split of a task to read: the one that the user chose, the only one, or else ``wanted``.
 
     Args:
         task: The task.

@@ -71,11 +71,16 @@ class TaskSet(ABC):
         return None
 
     def check(self, split: str, hint: str = "") -> None:
-        """Check that a split exists. Otherwise raise an InputError with the given hint."""
+        """Check that the task has a split.
+
+        Raises:
+            InputError: The task lacks the split. The error has ``hint``, or else a hint with the names of all splits.
+        """
         if split not in self.splits:
             reason = f" ({self.left_out[split]})" if split in self.left_out else ""
             has = ", ".join(self.splits)
-            raise InputError(f"there is no split {split!r}{reason}, only {has}", self.name, hint=hint, code="missing")
+            reason = f"the task has no split {split!r}{reason}, only {has}"
+            raise InputError(reason, self.name, hint=hint or f"name one of: {has}", code="missing")
 
     def as_source(self) -> SentencesOf:
         """Return the sentences of all items as a source, for a parser or for counts of words."""
@@ -86,7 +91,7 @@ class TaskSet(ABC):
         for name in fields or ():
             if name not in self.fields:
                 has = f"use {' or '.join(self.fields)}"
-                raise InputError(f"there is no field {name!r}", self.name, hint=has, code="unknown")
+                raise InputError(f"the task has no field {name!r}", self.name, hint=has, code="unknown")
         return tuple(i for i, name in enumerate(self.fields) if fields is None or name in fields)
 
 
@@ -142,7 +147,7 @@ class GroupTask(TaskSet):
         return map(self._remarked, batches_of_groups(groups, self.labels, counts, self.answered))
 
     def _remarked(self, batch: TaskBatch) -> TaskBatch:
-        """Add the counts of odd words to a batch, and put its words into the chosen form."""
+        """Add the counts of unusual words to a batch, and convert its words to the form ``normalise``."""
         remarks = Counter(batch.counts)
         corpus = spelled(counted_uncut(batch.corpus, remarks), remarks, self.normalise)
         return replace(batch, corpus=corpus, counts=dict(+remarks))
@@ -151,8 +156,8 @@ class GroupTask(TaskSet):
 class ReadTask(GroupTask):
     """A task in existing data.
 
-    Opening it raises an InputError for a wrong path or header, and for a split without a usable ``item``. A wrong line
-    or row raises when it is read.
+    Opening a task raises an InputError for a wrong path or header, and for a split without a usable ``item``. A wrong
+    line or row raises one when it is read.
     """
 
     item: ClassVar[str]

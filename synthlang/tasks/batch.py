@@ -216,7 +216,7 @@ def unique_ids(groups: Iterable[ItemGroup], counts: Counter[str]) -> Iterator[It
 
 
 def unique_id(wanted: str, times: dict[str, int], counts: Counter[str]) -> str:
-    """Return the id, with a number if it is in ``times``, which records all ids."""
+    """Return an id, with a number if another item has the same id. ``times`` records all ids."""
     name = wanted
     while name in times:
         times[wanted] += 1

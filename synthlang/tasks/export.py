@@ -130,7 +130,7 @@ LABELS = {
 
 
 def task_card(task: TaskSet, manifest: Mapping[str, Any], licence: str | None, command: str | None) -> str:
-    """Write the whole card from the manifest of the folder."""
+    """Return the card of the data set folder that ``manifest`` describes."""
     items, mixed = manifest["items"], manifest["fields"]["mixed"]
     # The card has the name of the files, but not their folder.
     title = f"{task.name if ':builtin:' in task.name else PurePath(task.name).name} in {manifest['language']['name']}"
@@ -189,10 +189,10 @@ def export_task(
 
     The config ``parent`` has every item that was read. ``derived`` has the items that remain when all fields are
     derived. If ``fields`` are given, ``mixed`` derives only these. An id names the same item in each config. A folder
-    that holds this data set already stays as it is. A failed export leaves no folder.
+    that already holds this data set is not changed. After a failed export, ``folder`` does not exist.
 
     Args:
-        task: The task.
+        task: The labelled items.
         language: The derived language.
         folder: The folder to create.
         fields: The fields to derive in ``mixed``.
@@ -201,7 +201,7 @@ def export_task(
         progress: Called as ``progress(split, items)`` after each batch.
 
     Raises:
-        InputError: The folder holds something else, or ``derived`` or ``mixed`` would be empty.
+        InputError: The folder holds other data, or ``derived`` or ``mixed`` would be empty.
     """
     licence = licence or task.licence
     check_licence(licence or UNKNOWN_LICENCE)
@@ -227,7 +227,9 @@ def export_task(
             if not any(items[config].values()):
                 total = sum((Counter(counts) for counts in changes.get(config, {}).values()), Counter[str]())
                 reasons = listed(total) or "none was read"
-                raise InputError(f"no item is left in the config {config!r}: {reasons}", task.name, code="empty")
+                reason = f"no item is left in the config {config!r} ({reasons})"
+                hint = "change the transforms that drop items, or name a larger task"
+                raise InputError(reason, task.name, hint=hint, code="empty")
         manifest: dict[str, Any] = {
             "fingerprint": name,
             "format": FORMAT,

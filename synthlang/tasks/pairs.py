@@ -117,7 +117,7 @@ class ReadPairs(ReadTask):
                 first = row.language if first is None else first
                 if first != row.language:
                     hint = f"choose one: ?language={min(first, row.language)}"
-                    error = InputError("there are several languages", line=line, hint=hint, code="conflict")
+                    error = InputError("the rows have several languages", line=line, hint=hint, code="conflict")
                     raise self._about(error, split)
             if self.language not in (None, row.language):
                 continue
@@ -145,11 +145,11 @@ class ReadPairs(ReadTask):
             raise InputError("the language is empty", where, keys="language", hint=hint, code="empty")
         if self.language is not None and not named:
             hint = "leave ?language= out"
-            raise InputError("there is no column 'language'", where, keys="language", hint=hint, code="missing")
+            raise InputError("the data has no column 'language'", where, keys="language", hint=hint, code="missing")
 
 
 def label_of(value: str) -> str | None:
-    """Return a label under its usual name, or None if it stands for a missing gold label."""
+    """Return a label under its usual name, or None for the mark of a missing gold label."""
     name = value.strip().lower()
     return None if name in UNLABELLED else SAME_LABEL.get(name, name)
 
@@ -220,9 +220,11 @@ def _objects(lines: Iterable[tuple[int, str]], path: Path) -> Iterator[tuple[int
             try:
                 row = json.loads(line)
             except ValueError as error:
-                raise InputError(f"not JSON: {error}", path, number, code="format") from error
+                hint = "correct the line"
+                raise InputError(f"is not JSON: {error}", path, number, hint=hint, code="format") from error
             if not isinstance(row, dict):
-                raise InputError("a line must be a JSON object", path, number, code="type")
+                hint = "write an object with the texts and the label"
+                raise InputError("a line must be a JSON object", path, number, hint=hint, code="type")
             yield number, {name.lower(): value for name, value in row.items()}
 
 
@@ -232,7 +234,7 @@ def _cells(lines: Iterable[tuple[int, str]], header: list[str], path: Path) -> I
             cells = line.split("\t")
             if len(cells) != len(header):
                 reason = f"the line has {len(cells)} columns, but the header has {len(header)}"
-                raise InputError(reason, path, number, code="format")
+                raise InputError(reason, path, number, hint="correct the line", code="format")
             yield number, dict(zip(reversed(header), reversed(cells), strict=True))  # the first of equal names
 
 
@@ -245,8 +247,8 @@ def _place_of(field: str, names: list[str], path: Path) -> str:
     found = next((name for name in NAMES[field] if name in names), "")
     if not found and field in NEEDED:
         has = ", ".join(names)[:200]
-        reason = f"there is no column for the {field} ({' or '.join(NAMES[field])}), only {has!r}"
-        raise InputError(reason, path, 1, code="missing")
+        reason = f"the header has no column for the {field} ({' or '.join(NAMES[field])}), only {has!r}"
+        raise InputError(reason, path, 1, hint="rename a column", code="missing")
     return found
 
 
@@ -269,7 +271,11 @@ MATCHED = {"validation_matched": "dev", "test_matched": "test"}
 
 
 class HubPairs(ReadPairs, HubTask):
-    """Labelled pairs of a data set. Opening it raises an InputError if it cannot be loaded or lacks columns."""
+    """Labelled pairs of a data set of the hub.
+
+    Raises:
+        InputError: The data set cannot be loaded, or lacks columns.
+    """
 
     language: str | None = None
 

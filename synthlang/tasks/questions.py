@@ -93,7 +93,7 @@ class Answer(pydantic.BaseModel):
 
 
 class Asked(pydantic.BaseModel):
-    """A question on a paragraph."""
+    """A question on a paragraph in the JSON of SQuAD."""
 
     id: str | int | None = None
     question: str
@@ -102,21 +102,21 @@ class Asked(pydantic.BaseModel):
 
 
 class Text(pydantic.BaseModel):
-    """A paragraph of an article, with its questions."""
+    """A paragraph of an article with its questions, in the JSON of SQuAD."""
 
     context: str
     qas: list[Asked]
 
 
 class Article(pydantic.BaseModel):
-    """The paragraphs under a title."""
+    """An article with its paragraphs, in the JSON of SQuAD."""
 
     title: str = ""
     paragraphs: list[Text]
 
 
 class Squad(pydantic.BaseModel):
-    """A file. Other keys are ignored."""
+    """A file in the JSON of SQuAD. Other keys are ignored."""
 
     data: list[Article]
 
@@ -238,7 +238,11 @@ PARTS = ("text", "answer_start")
 
 
 class HubQuestions(ReadQuestions, HubTask):
-    """Questions of a data set. Opening it raises an InputError if it cannot be loaded or lacks columns."""
+    """Questions of a data set of the hub.
+
+    Raises:
+        InputError: The data set cannot be loaded, or lacks columns.
+    """
 
     def __init__(self, name: str) -> None:
         name, options = name_and_options(name, (NORMALISE, CJK), "qa:hf")
@@ -277,7 +281,9 @@ class HubQuestions(ReadQuestions, HubTask):
             place = (split, f"row {number + 1}")
             for column in ("context", "question"):
                 if row[column] is None:
-                    raise InputError(f"there is no {column}", self.name, keys=(*place, column), code="missing")
+                    hint = "correct or delete the row"
+                    keys = (*place, column)
+                    raise InputError("the value is missing", self.name, keys=keys, hint=hint, code="missing")
             try:
                 listed = [] if row.get("is_impossible") else _answers(row["answers"])
             except InputError as error:
@@ -296,7 +302,7 @@ def _answers(value: Any) -> list[tuple[str, int]]:
         found = [None if value is None else value[part] for part in PARTS]
     if any(part is None or None in part for part in found) or len(found[0]) != len(found[1]):
         reason = f"must have as many values of {PARTS[0]} as of {PARTS[1]}, without null"
-        raise InputError(reason, keys="answers", code="format")
+        raise InputError(reason, keys="answers", hint="correct or delete the row", code="format")
     return list(zip(*found, strict=True))
 
 

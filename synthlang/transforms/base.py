@@ -66,8 +66,8 @@ class Transform(StrictModel):
     def added_forms(self, words: Sequence[str], key: int) -> tuple[str, ...]:
         """Return the forms, or parts of forms, that the transform may add to a text of these source words.
 
-        A vocabulary that is trained on the source alone gets one token for each. A form that starts a word has a
-        space before it.
+        A vocabulary that is trained on the source alone gets one token for each of these forms. A form that starts a
+        word has a space before it.
         """
         del words, key
         return ()

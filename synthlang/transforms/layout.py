@@ -1,7 +1,8 @@
 """Lay out trees: compute the word order that follows from the side of every dependent.
 
 Dependents that keep their side keep their order. A dependent that changes sides goes to the mirrored place, with as
-many dependents between it and the head as before. There it stands outside the lower layers and inside the higher ones.
+many dependents between it and the head as before. At this place it is outside the lower layers and inside the higher
+ones.
 """
 
 from __future__ import annotations
@@ -200,7 +201,7 @@ class Layout:
             each = np.zeros(words, bool)
             each[self.head[conjunct]] = True
             layers[mine] = np.where(each[self.head[mine]], INNER_MARKER, OUTER_MARKER)
-        # Punctuation beyond all other dependents encloses them. Elsewhere it stays where it is.
+        # Punctuation beyond all other dependents encloses them. Any other punctuation keeps its place.
         punctuation = self.is_base("punct")
         last = np.zeros(2 * words, np.int64)
         slot = self._slot(self.side)
@@ -230,7 +231,7 @@ class Layout:
         return keys
 
     def put_outside(self, keys: Keys, side: Rows, outer: Flags, inner: Flags) -> None:
-        """Raise ``keys`` so that ``outer`` items [m] stand outside the ``inner`` items of the same head and side."""
+        """Raise ``keys`` so that ``outer`` items [m] are outside the ``inner`` items of the same head and side."""
         slot = self._slot(side)
         reach = np.full(2 * len(self.forest.parent), -np.inf)
         np.maximum.at(reach, slot[inner], keys[inner])

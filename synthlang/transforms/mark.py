@@ -109,7 +109,7 @@ def _fits(corpus: Corpus, wanted: str) -> Flags:
 
 
 def dropped(corpus: Corpus, kinds: Sequence[str], articles: Sequence[str]) -> Flags:
-    """Return the articles and subject pronouns to leave out, [words].
+    """Flag the articles and subject pronouns to leave out, [words].
 
     Only words on which nothing depends are left out, so no word loses its head.
     """
@@ -167,7 +167,7 @@ class Mark(Transform):
     The marker of ``nmod`` also applies to ``nmod:poss`` unless it has another marker.
     """
     number: str | None = None
-    """Marker of a NOUN with Number=Plur. It needs the column ``feats``."""
+    """Marker of a NOUN with Number=Plur. This option needs the column ``feats``."""
     agreement: Mapping[str, str] = Field(default_factory=dict)
     """Marker of a VERB or AUX for each property of its subject. The first property that fits is used.
 
@@ -221,7 +221,7 @@ class Mark(Transform):
                 raise InputError(reason, hint=OTHER_MARKER, code="conflict")
         for one, other in permutations(map(self._joined, self.markers), 2):
             if one.startswith(other) if self.place == "before" else one.endswith(other):
-                reason = f"words marked with {one!r} and {other!r} could not be told apart"
+                reason = f"words marked with {one!r} and {other!r} could not be distinguished"
                 raise InputError(reason, hint=OTHER_MARKER, code="conflict")
         return self
 

@@ -1,7 +1,7 @@
 """Syntactic reordering: the dependents of nouns and verbs in the order of another language.
 
-Each node of a dependency tree draws an order of its items from the order model of the superstrate, mixed with a
-little of the substrate's own (Wang & Eisner 2016).
+Each node of a dependency tree draws an order of its items from the order model of the superstrate. A small share of
+the substrate's model may be mixed in (Wang & Eisner 2016).
 """
 
 from __future__ import annotations
@@ -50,13 +50,14 @@ class Reorder(Transform):
     choose: Literal["sample", "best"] = "sample"
     """Order of a node: a ``sample`` of the distribution, or its ``best`` order."""
     labels: Literal["faithful", "mapped"] = "mapped"
-    """Lookup of labels in the model's scheme (``mapped``), or use of the labels as they stand (``faithful``)."""
+    """Lookup of labels in the model's scheme (``mapped``), or use of the unchanged labels (``faithful``)."""
     corpus_labels: Scheme = "ud2"
     """Label scheme of the corpus."""
     policy: Literal["skip-node", "drop-sentence"] = "skip-node"
     """Treatment of a tree that is not projective and of a node with more than ``max_items`` items.
 
-    ``skip-node`` leaves it as it is, and ``drop-sentence`` leaves out the whole sentence, as the paper does.
+    ``skip-node`` leaves the tree or node unchanged, and ``drop-sentence`` leaves out the whole sentence, as the paper
+    does.
     """
     max_items: int = Field(default=7, ge=2, le=MOST_ITEMS)
     """Largest number of items of a node that is reordered."""

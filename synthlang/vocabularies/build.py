@@ -11,7 +11,7 @@ bytes. Each such form gets a token of its own after the trained ones. The other 
 With ``prefixed``, languages share no token that could align them (Conneau et al. 2020, "Emerging Cross-lingual
 Structure in Pretrained Language Models", no anchors). Only the five specials are shared:
 
-    0–4 <s> <pad> </s> <unk> <mask> | ids of the first language as they were | the other languages' | fillers
+    0–4 <s> <pad> </s> <unk> <mask> | unchanged ids of the first language | the other languages' | fillers
 
 A tokenizer stays a plain byte-level BPE. Its normaliser writes ``en:`` after the space before each word, BPE's
 continuing-subword prefix marks every symbol, and the first merges join the space and the prefix:
@@ -275,7 +275,7 @@ def check_languages(languages: Sequence[SourcedLanguage]) -> None:
     twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
     if twice is not None:
         reason = f"two languages of the run have the name {twice!r}"
-        raise InputError(reason, hint="rename one of them", code="duplicate")
+        raise InputError(reason, hint="rename one of the languages", code="duplicate")
     for name, source, language in languages:
         check_split(source, "train", f"the source of {name}")
         check_source(language, source, f"the source of {name}")

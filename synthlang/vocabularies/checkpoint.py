@@ -71,7 +71,7 @@ def read_checkpoint(name: str) -> Checkpoint:
     backend = getattr(loaded, "backend_tokenizer", None)
     if not isinstance(backend, Tokenizer):
         reason = f"the tokenizer ({type(loaded).__name__}) has no fast version"
-        raise InputError(reason, name, hint="convert it to a tokenizer.json first", code="unsupported")
+        raise InputError(reason, name, hint="convert the tokenizer to a tokenizer.json first", code="unsupported")
     _check_files(Path(place), name)
     specials = _specials(loaded, name)
     if (path := paths.get(FILES[0])) is not None and not is_xlm:
@@ -100,7 +100,8 @@ def _read(place: str, read: Callable[[], T]) -> T:
         raise
     except BaseException as error:  # files and the hub raise errors of many classes, and a panic is no Exception
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        raise InputError(f"the tokenizer cannot be read: {reason}", place, code="failed") from error
+        hint = "check the name and the connection, or download the model again"
+        raise InputError(f"the tokenizer cannot be read: {reason}", place, hint=hint, code="failed") from error
 
 
 def _specials(loaded: Any, name: str) -> Specials:
@@ -196,7 +197,7 @@ def _auto_tokenizer(place: str, config: Any) -> Any:
 
 
 def _file(place: str, name: str) -> Path | None:
-    """Return the path of a file in a folder or of a model on the hub, or None if there is no such file."""
+    """Return the path of a file in a folder or of a model on the hub, or None if the file does not exist."""
     from transformers.utils import cached_file
 
     found = _read(place, lambda: cached_file(place, name, _raise_exceptions_for_missing_entries=False))

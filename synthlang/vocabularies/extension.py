@@ -87,8 +87,8 @@ class Extension:
     Attributes:
         ids: The new ids, which are the last rows of the embedding, [n] int64.
         tokens: The new tokens as the tokenizer writes them.
-        pieces: Old ids of all new tokens, [m] int64. Token i has pieces[offsets[i] : offsets[i + 1]], or none if the
-            old tokenizer did not know it.
+        pieces: Old ids of all new tokens, [m] int64. Token i has pieces[offsets[i] : offsets[i + 1]], which is empty
+            if the old tokenizer cannot represent the token.
         offsets: Bounds in ``pieces``, [n + 1] int64.
         effects: Changes in the training text of each language.
     """
@@ -115,7 +115,7 @@ def extend_tokenizer(
         InputError: The language is unknown, the tokenizer is not WordPiece, BPE or Unigram, or nothing is added.
     """
     if spec.language not in texts:
-        reason = f"there is no language {spec.language!r}"
+        reason = f"{spec.language!r} is not a language of the run"
         raise InputError(reason, keys="extend.language", hint=f"name one of {', '.join(texts)}", code="unknown")
     settings = spec.model_dump(mode="json", include={"size", "min_frequency"})
     text = text_fingerprint(texts[spec.language])
@@ -135,7 +135,8 @@ def _build(checkpoint: Checkpoint, spec: ExtendSpec, text: Text, path: Path) -> 
     kind = whole["model"]["type"]
     if kind not in GROW:
         reason = f"a tokenizer of kind {kind} cannot be extended"
-        raise InputError(reason, checkpoint.name, hint=f"use one of {', '.join(GROW)}", code="unsupported")
+        hint = f"use a model whose tokenizer is of the kind {', '.join(GROW)}, or leave extend out"
+        raise InputError(reason, checkpoint.name, hint=hint, code="unsupported")
     model = filled(whole, checkpoint.rows)
     old = Tokenizer.from_str(json.dumps({**whole, "model": model}))
     grown = GROW[kind](GrowTask(old, model, checkpoint.rows, _counts(text), spec.size, spec.min_frequency))

@@ -1,7 +1,8 @@
 """Learn new subwords for a tokenizer from the words of a text, by the tokenizer's own algorithm.
 
-The library's BPE trainer knows only characters, and its WordPiece and Unigram trainers are not deterministic. So each
-symbol (a character or a token of a checkpoint) is written as one private character, and plain BPE is trained on these.
+The library's BPE trainer starts from characters only, and its WordPiece and Unigram trainers are not deterministic.
+Each symbol (a character or a token of a checkpoint) is therefore written as one private character, and plain BPE is
+trained on these characters.
 
 BPE: The words are cut as the checkpoint cuts them, and further merges are learned on its tokens. The new merges come
 after the old ones, so no word gets more pieces than before.
@@ -100,7 +101,7 @@ class GrowTask:
 class Grown:
     """New tokens, the old ids that each was cut into, and the new model.
 
-    A token that the old tokenizer did not know has no old ids.
+    A token that the old tokenizer cannot represent has no old ids.
     """
 
     tokens: tuple[str, ...]
@@ -132,7 +133,7 @@ def encoded(tokenizer: Tokenizer, counts: Mapping[str, int]) -> Iterator[tuple[E
 def token_runs(tokenizer: Tokenizer, counts: Mapping[str, int], apart: Collection[int]) -> Counter[Symbols]:
     """Count the sequences of tokens in which merges may join tokens.
 
-    A sequence ends at the border of a pre-token and at any id in ``apart``, which is not part of it.
+    A sequence ends at the border of a pre-token and before any id in ``apart``. Such an id is in no sequence.
     """
     result: Counter[Symbols] = Counter()
     for encoding, count in encoded(tokenizer, counts):

@@ -25,7 +25,7 @@ LARGEST = 10_000_000  # the trainer allocates memory for this number of tokens b
 
 
 class VocabularySpec(StrictModel):
-    """The ids that the languages of a run have.
+    """Vocabulary of a run, which determines how its languages share ids.
 
     copied    One byte-level BPE of the source. A language in a script has copies of its tokens at id + V for the first
               script, id + 2V for the second (ALIGN-MLM, section 3.2). All languages need one source.
@@ -41,7 +41,7 @@ class VocabularySpec(StrictModel):
     kind: Literal["copied", "joint", "joined", "prefixed"] = "copied"
     """Way in which languages share ids: ``copied``, ``joint``, ``joined`` or ``prefixed``."""
     size: int = Field(default=40_000, ge=SMALLEST, le=LARGEST)
-    """Number of tokens of one BPE, specials and bytes included. With joined and prefixed each language has its own."""
+    """Number of tokens of one BPE, specials and bytes included. The kinds joined and prefixed have several BPEs."""
     min_frequency: int = Field(default=2, ge=1)
     """Smallest number of times that a pair of tokens must occur to be merged."""
 
@@ -49,7 +49,7 @@ class VocabularySpec(StrictModel):
 class ExtendSpec(StrictModel):
     """New subwords for a language that a checkpoint covers poorly (Wang et al. 2020, E-mBERT).
 
-    They are learned on the training text of ``language`` by the tokenizer's own algorithm.
+    The subwords are learned on the training text of ``language`` by the tokenizer's own algorithm.
     """
 
     smoke: ClassVar[Mapping[str, Any]] = {"size": 50}
@@ -108,11 +108,11 @@ class LanguageTokenizer:
     """The mapping from the text of one language to ids of the space.
 
     Attributes:
-        ids: Sorted ids that its text can have, with the specials, [n] int64.
+        ids: Sorted ids that a text of the language can have, with the specials, [n] int64.
         subwords: Mapping from tokens to ids if words are tokens (``unit: token``), else None.
         moved: Number that is added to the ids of copies from ``subwords``.
         settings: Content of tokenizer_config.json, or None for a tokenizer that is trained here.
-        specials: Its special ids.
+        specials: Ids of the special tokens.
     """
 
     name: str
@@ -161,8 +161,8 @@ class IdSpace:
 
     Attributes:
         size: Number of rows of the embedding, including ids that do not occur.
-        offsets: First id of the copies of each language, or 0 for the source's own tokens. It is None except for the
-            kind ``copied``.
+        offsets: First id of the copies of each language, or 0 for the source's own tokens. Only the kind ``copied``
+            has offsets.
         copies: Number of ids of the source's vocabulary.
     """
 

@@ -34,7 +34,10 @@ NAME_SHARE = {"p": 0.3, "l": 0.45, "g": 0.55}
 
 
 def noun_phrase(c: Context, head: str, slot: str, senses: str, room: int = 0) -> NounPhrase:
-    """Draw a phrase for the slot of a head word. ``room`` limits the depth of modifiers."""
+    """Draw a noun phrase for a slot of the word ``head``.
+
+    ``senses`` are the letters of the senses that the noun may have. ``room`` limits the depth of modifiers.
+    """
     role = slot if slot in PRONOUN_SHARE else "oblique"
     if c.chance(PRONOUN_SHARE[role]):
         return NounPhrase(PRONOUNS[c.weighted("people" if "p" in senses else "things")])

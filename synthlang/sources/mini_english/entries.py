@@ -37,7 +37,15 @@ class Noun:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The arguments of a verb: kind (in tr di cc xc aj), senses of its slots, and prepositions."""
+    """The arguments of a verb. Each sense is one letter, as in words.yaml.
+
+    Attributes:
+        kind: in (intransitive), tr (transitive), di (with a recipient), cc (with a clause), xc (with an infinitive) or
+            aj (with an adjective).
+        subject: Senses that the subject may have.
+        object: Senses that the object may have.
+        prepositions: Pairs of a preposition and the senses that its noun may have.
+    """
 
     kind: str
     subject: str
@@ -142,7 +150,7 @@ class NounPhrase:
 
     @property
     def key(self) -> str:
-        """The head as a word, which has preferences."""
+        """The word of the head, whose preferences decide which words are drawn with it."""
         if isinstance(self.head, Noun):
             return self.head.singular
         return self.head.words[0] if isinstance(self.head, Name) else self.head.subject
@@ -166,7 +174,7 @@ class Clause:
 
     Attributes:
         kind: verb, adjective, nominal (copula) or exist.
-        subject: None for an imperative, an infinitive, a second conjunct, or a gap.
+        subject: Subject, or None for an imperative, an infinitive, a second conjunct, or a gap.
         gap: The slot that a relative word fills.
         marker: The relative word (may be empty).
     """

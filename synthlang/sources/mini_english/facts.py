@@ -1,4 +1,4 @@
-"""Facts of a context: plain clauses, and clauses that look like them."""
+"""Facts of a context: plain clauses, most of which resemble another fact."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inference from kinds: who saw a dog saw an animal, and who saw no animal saw no dog.
+"""Inference pairs from kinds of nouns: "she saw a dog" entails "she saw an animal", and "no animal" entails "no dog".
 
 No sentence of the corpus states that dogs are animals. A model can only learn it from the contexts of the noun. Nouns
 of training pairs never occur in dev and test (``World.held_out``), so learning the nouns by heart does not help.
@@ -24,8 +24,8 @@ TRIES = 20  # attempts to find a noun
 def kind_pair(c: Context, label: str, split: str) -> tuple[Clause, Clause] | None:
     """Draw a premise and a hypothesis, or return None if this draw has no result.
 
-    The strongest premise asserts X or denies K. If X is a K, it entails the hypothesis about the other noun with the
-    same polarity, and contradicts the hypothesis with the other polarity. If X is not a K, the hypothesis stays open.
+    The strongest premise asserts X or denies K. If X is a K, this premise entails the hypothesis about the other noun
+    with the same polarity, and contradicts the one with the other polarity. If X is not a K, the hypothesis stays open.
     If no such premise has the label, the premise is about the noun of the hypothesis itself. A neutral premise may also
     assert K or deny X.
     """

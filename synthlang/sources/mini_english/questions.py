@@ -218,7 +218,7 @@ def _role(preposition: str) -> str:
 
 
 def _query(c: Context, fact: Clause, asked: str) -> _Query | None:
-    """Ask for a role of a fact, perhaps in fewer and simpler phrases, or return None if this is impossible."""
+    """Return a question for a role of a fact, perhaps in fewer and simpler phrases, or None if this is impossible."""
     if (fact.kind == "adjective" or fact.negated) and asked != "subject":
         return None
     stated = replace(

@@ -26,7 +26,7 @@ class Node:
         self.place = 0  # 1-based, set by linearise
 
     def before(self, form: str, upos: str, deprel: str) -> Node:
-        """Add a word to the left of this one, next to it."""
+        """Add a word immediately to the left of this one, and return its node."""
         self.left.append(Node(form, upos, deprel))
         return self.left[-1]
 
@@ -55,9 +55,9 @@ class Node:
         return f"advmod {self.form}" if self.deprel == "advmod" else self.deprel
 
     def extent(self, without: tuple[str, ...] = ()) -> Span:
-        """Return the words under a node that ``linearise`` has placed, except its dependents with these relations.
+        """Return the span of the words under a node, except its dependents with a relation in ``without``.
 
-        The omitted words must be at the edge, such as "to" before its verb.
+        The tree must be linearised. The omitted words must be at the edge of the span, such as "to" before its verb.
         """
         spans = [child.extent() for child in self.children if child.deprel not in without]
         start, stop = min((a for a, _ in spans), default=self.place), max((b for _, b in spans), default=0)

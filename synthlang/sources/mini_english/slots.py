@@ -92,7 +92,7 @@ def _utterance(c: Context, index: int, split: str) -> SlotSentence:
 class Content:
     """A clause without subject and tense, and the slots of its dependents by their relation.
 
-    ``time`` is the phrase of time, which may also stand at the front of the utterance.
+    ``time`` is the phrase of time, which may also be placed at the front of the utterance.
     """
 
     clause: Clause
@@ -231,7 +231,7 @@ class Utterance:
 
 
 def utterance(c: Context) -> Utterance:
-    """Draw an utterance of an intent drawn by its weight."""
+    """Draw an utterance, whose intent is drawn by its weight."""
     act = c.weighted("act")
     makers: dict[str, Callable[[Context], Utterance]] = {"request": _request, "cancel": _cancel, "remind": _remind}
     makers |= {"tell": _message, "check": _check}

@@ -222,5 +222,5 @@ class Context:
 
 @lru_cache(maxsize=4)
 def world_of(types: int, seed: int, zipf: float = 1.0) -> World:
-    """Return the world, cached for the next call."""
+    """Return the world of these settings. The latest worlds are cached."""
     return World(types, seed, zipf)
