@@ -1,6 +1,6 @@
 """Pretrain masked language models on a source language and languages derived from it, and adjust finished models.
 
-The functions here do what the commands do (``docs/python.md``). They import what they need when they are called.
+Each function corresponds to a command (``docs/python.md``). A function imports its dependencies when it is called.
 """
 
 from __future__ import annotations

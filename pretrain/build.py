@@ -31,7 +31,7 @@ VALIDATION_SEED = key_of("validation")  # seed of rows and masks: the same in ev
 
 
 def new_model(config: PretrainConfig, artifacts: Artifacts) -> MaskedLM:
-    """Return the model before its first step. It is a function of the config."""
+    """Return the model before its first step, which is a function of the config."""
     space = artifacts.id_space
     ids = tuple(language.ids for language in space.languages)
     if config.start is not None:

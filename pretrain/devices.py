@@ -21,8 +21,8 @@ ENOUGH_STEPS = 2_000
 WIDE = 192
 """Smallest width of a model for which bfloat16 is faster than float32 on a CPU with AMX.
 
-Compared with float32, a step took 1.4 times as long at width 128 and 0.86 times at width 192. Without AMX it took 1.6
-to 17 times as long at width 256 (a Xeon, with oneDNN limited to other instructions).
+Compared with float32, a step took 1.4 times as long at width 128 and 0.86 times at width 192. Without AMX, a step took
+1.6 to 17 times as long at width 256 (a Xeon, with oneDNN limited to other instructions).
 """
 
 

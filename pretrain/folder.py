@@ -61,7 +61,7 @@ def export_sizes(run: Path) -> dict[str, int]:
 
 
 def is_as_exported(run: Path, done: Mapping[str, Any]) -> bool:
-    """Return whether every file of the export has the size that the run's done.json records, if it records any."""
+    """Return whether every file of the export that the run's done.json records has its recorded size."""
     files = ((run / EXPORT / name, size) for name, size in done.get(EXPORT, {}).items())
     return all(path.is_file() and path.stat().st_size == size for path, size in files)
 

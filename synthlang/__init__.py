@@ -271,7 +271,7 @@ def compare_order_model(
     substrate: str | None = None,
     seed: int = 0,
 ) -> dict[str, Any]:
-    """Measure the distance of a source treebank to a target one before and after a model reorders it.
+    """Measure the distance between two treebanks before and after an order model reorders the first one.
 
     The distance is the mean of |p − q| over relations. For each relation, p and q are the shares of dependents before
     their head in the source and in the target.

@@ -18,7 +18,7 @@ from synthlang.fingerprint import sha256_file
 
 RECORD = ".checksums.json"
 PAGE = "README.md"
-"""Name of a page for readers. Records leave it out, because people may edit it."""
+"""Name of the page that describes a folder. Records leave this page out, because people may edit it."""
 _whole: set[tuple[Path, int]] = set()
 """Folders whose files this process has read and found unchanged, each with the modification time of its record."""
 

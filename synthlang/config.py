@@ -50,7 +50,8 @@ class StrictModel(pydantic.BaseModel):
 def renamed_values(field: str, **names: str) -> Any:
     """Return a validator that replaces renamed values of a field, with a warning.
 
-    A model declares it in its body, with ``old=new``: ``_renamed = renamed_values("relation", near="equivalent")``.
+    A model declares the validator in its body, with ``old=new``:
+    ``_renamed = renamed_values("relation", near="equivalent")``.
     """
 
     def rename(value: Any) -> Any:
@@ -223,5 +224,5 @@ def assigned(node: Any, keys: Sequence[str], value: Any) -> Any:
 
 
 def dump_yaml(model: pydantic.BaseModel) -> str:
-    """Write the complete config as YAML, in the order of the fields. ``load`` reads it back."""
+    """Return the complete config as YAML, in the order of the fields. ``load`` reads an equal config from this text."""
     return write_yaml(model.model_dump(mode="json", round_trip=True))

@@ -1,4 +1,4 @@
-"""Convert pydantic's errors to ours, which name the key, its value and what is allowed."""
+"""Convert pydantic's errors to InputErrors, which name the key, its value and the allowed values."""
 
 from __future__ import annotations
 

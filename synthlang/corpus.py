@@ -1,6 +1,6 @@
 """Corpus: sentences as columns.
 
-A corpus is a batch of sentences. The words of all sentences stand one after another, and ``offsets`` holds the
+A corpus is a batch of sentences. The words of all sentences are stored one after another, and ``offsets`` holds the
 start of each sentence. A column gives one value for each word, either a number (``head``) or a code into a list of
 names (``form``, ``upos``, …). Large data is a stream of such batches, so memory is bounded by the batch.
 
@@ -64,7 +64,7 @@ class Column:
         return table[self.codes] if len(self.codes) else np.zeros(0, dtype)
 
     def map_used(self, change: Callable[[str], str]) -> Column:
-        """Return the column with ``change`` applied to the names that occur, and without the others."""
+        """Return the column with ``change`` applied to the names that occur, and without the other names."""
         used, codes = np.unique(self.codes, return_inverse=True)
         names = self.names or ()
         return Column(codes.astype(np.int32), tuple(change(names[code]) for code in used.tolist()))

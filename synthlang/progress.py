@@ -72,7 +72,7 @@ class NameColumn(bars.ProgressColumn):
 
 
 def squeezed(text: str, length: int) -> str:
-    """Shorten a text to ``length`` characters by leaving out its middle. With 8 or fewer, nothing is left of it.
+    """Shorten a text to ``length`` characters by leaving out its middle, or to "" if ``length`` is below 9.
 
     >>> squeezed("MLM, trans+inv, pretrain seed=0: pretrain", 24), squeezed("short", 24), squeezed("none", 0)
     ('MLM, trans+…=0: pretrain', 'short', '')

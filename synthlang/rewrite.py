@@ -185,7 +185,7 @@ def mentions(ner: Column, offsets: NDArray[np.int64]) -> tuple[NDArray[np.int64]
     """Return for each word its mention (−1 outside) and its entity kind, and the names of the kinds.
 
     A mention starts at B-X, or at an I-X that does not continue a mention of X, as CoNLL's scorer repairs such
-    tags. It never crosses a sentence boundary.
+    tags. A mention never crosses a sentence boundary.
     """
     assert ner.names is not None
     kinds = tuple(sorted({n[2:] for n in ner.names if n[:2] in ("B-", "I-")}))

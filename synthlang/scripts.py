@@ -65,7 +65,7 @@ class Script:
         return self.letters[ord(" ")]
 
     def encode(self, word: str) -> str:
-        """Write a word in the script. Special tokens such as ``<mask>`` stay as they are.
+        """Write a word in the script. Special tokens such as ``<mask>`` are unchanged.
 
         >>> SCRIPTS["cyrillic"].encode("cat")
         'цат'

@@ -40,7 +40,7 @@ def ordered_map(function: Callable[[In], Out], items: Iterable[In], workers: int
     be picklable.
 
     Raises:
-        WorkerDiedError: A worker was killed. Errors of the function are raised as they are.
+        WorkerDiedError: A worker was killed. An error of the function is raised unchanged.
     """
     if workers <= 1:
         yield from map(function, items)

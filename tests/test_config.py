@@ -333,7 +333,7 @@ def test_wrong_bases(tmp_path, files, place, code):
 )
 def test_a_base_of_the_catalogue_is_suggested(tmp_path, name, hint):
     write_files(tmp_path, a=f"base: {name}")
-    assert refusal(load_yaml, tmp_path / "a.yaml").hint == hint
+    assert refusal(load_yaml, tmp_path / "a.yaml").hint.startswith(hint)
 
 
 def test_overrides_come_after_the_bases(tmp_path):

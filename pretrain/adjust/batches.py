@@ -138,7 +138,7 @@ def word_pairs(
 ) -> WordPairs:
     """Return the sentence pairs at ``chosen`` of each pair of languages, one pair after another.
 
-    ``of_right`` are the special ids of the right side if another model reads it.
+    ``of_right`` are the special ids of the right side if another model reads this side.
     """
     links = [pair.links.take(rows) for pair, rows in zip(pairs, chosen, strict=True)]
     base = np.cumsum([0, *map(len, chosen)])  # the first row of each pair of languages

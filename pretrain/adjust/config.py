@@ -194,7 +194,7 @@ def tokenizer_languages(name: str, pair: TextPair | DerivedPair, languages: Coll
     read, hint = pair.tokenizers or derived, f"name two of {', '.join(languages)} in tokenizers"
     if read is None:
         raise InputError(
-            "does not name the languages of the run on its two sides", keys=("pairs", name), hint=hint, code="missing"
+            "needs the languages of the run that its two sides have", keys=("pairs", name), hint=hint, code="missing"
         )
     for language in read:
         if language not in languages:

@@ -40,7 +40,7 @@ class AlignmentLoss(nn.Module):
 
     @property
     def frozen(self) -> nn.Module:
-        """The encoder of the original model. It does not move with this module to another device."""
+        """The encoder of the original model, which stays on its device when this module is moved to another one."""
         return self._frozen[0]
 
     def forward(self, batch: WordPairs) -> dict[str, Tensor]:

@@ -24,7 +24,7 @@ class ModelConfig(StrictModel):
     heads: int = Field(default=8, ge=1)
     """Number of attention heads of a layer."""
     hidden: int = Field(default=512, ge=1)
-    """Width of the model. It must be a multiple of ``heads``."""
+    """Width of the model, a multiple of ``heads``."""
     feed_forward: int = Field(default=2048, ge=1)
     """Width of the feed-forward sublayers."""
     dropout: float = Field(default=0.1, ge=0.0, lt=1.0)

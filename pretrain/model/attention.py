@@ -46,8 +46,8 @@ class Layer(nn.Module):
     def forward(self, x: Tensor, seen: Tensor | None, columns: Tensor | None, keep: Kept = ALL_KEPT) -> Tensor:
         """Map [r, w, d] to [r, w, d], or to [r, k, d] at ``columns`` [r, k].
 
-        The latter is exact, since keys and values are computed from all columns. ``seen`` [r, w, w] is False where a
-        token does not attend to another, and [r, 1, w] if this is the same for all tokens.
+        The states at ``columns`` are exact, since keys and values are computed from all columns. ``seen`` [r, w, w] is
+        False where a token does not attend to another, or [r, 1, w] if this is the same for all tokens.
         """
         q, k, v = self.project(x, columns)
         if seen is not None and columns is not None and seen.shape[1] > 1:
@@ -93,9 +93,9 @@ class Layer(nn.Module):
         return normed
 
     def draw(self, noise: Noise, rows: int, queries: int, width: int, tokens: int | None = None) -> Kept:
-        """Draw the dropout masks of a forward pass in which ``queries`` positions attend to ``width``.
+        """Draw the dropout masks of a forward pass in which ``queries`` positions of each row attend to ``width``.
 
-        ``tokens`` is the number of tokens for ``of_tokens``.
+        ``tokens`` is the number of tokens without padding if ``of_tokens`` computes the pass, else None.
         """
         if not self.training or self.rate == 0.0:
             return ALL_KEPT

@@ -7,12 +7,12 @@ which shows derived words in place of original ones and the other way round:
 
                 input           label           a word without an entry
 label           80/10/10        a translation   is masked as for mlm
-label-or-copy   80/10/10        a translation   stays as it is, with itself as label
-switched        a translation   the word        stays as it is, with itself as label
+label-or-copy   80/10/10        a translation   is unchanged, with itself as label
+switched        a translation   the word        is unchanged, with itself as label
 
-A position that shows a translation has the translation's language id, and with ``label`` so does a position that
-predicts one. With ``label`` 90 % of the masked positions hide their label, as for mlm. With the other targets, a share
-``rate`` of the labels can be copied from the input or inferred from a translation in it.
+A position that shows a translation has the translation's language id. With ``label``, a position that predicts a
+translation also has this language id, and 90 % of the masked positions hide their label, as for mlm. With the other
+targets, a share ``rate`` of the labels can be copied from the input or inferred from a translation in the input.
 """
 
 from __future__ import annotations

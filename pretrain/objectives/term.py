@@ -80,7 +80,7 @@ class Term(Generic[S]):
         return ()
 
     def relabel(self, settings: S, artifacts: Artifacts, language_ids: bool) -> Relabel | None:
-        """Return the function that changes masked positions for the term, if it changes any.
+        """Return the function that changes masked positions for the term, or None if the term changes none.
 
         ``language_ids`` is True if tokens have language embeddings.
         """

@@ -119,7 +119,7 @@ def tables_of(
 
     Args:
         parent: The batch in the source language.
-        derived: The result of applying ``rewrite`` to it.
+        derived: The result of applying ``rewrite`` to ``parent``.
         rewrite: The rewrite of the language.
         ids_of: Token ids as Arrow lists, for the configurations ``parent`` and ``derived``.
     """

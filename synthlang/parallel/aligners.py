@@ -1,9 +1,9 @@
 """Aligners: external programs that align parallel text in both directions, and symmetrisation of the two alignments.
 
 eflomal (Östling & Tiedemann 2016, GPL-3) comes with the extra ``align``. fast_align (Dyer et al. 2013) is built from
-its source and put on the PATH. Neither is imported: they read text and write Pharaoh files. eflomal takes its random
-numbers from the operating system, so two runs differ in some alignments. Its result is therefore stored once, and later
-artifacts refer to its content.
+its source and put on the PATH. Both run as separate processes that read text and write Pharaoh files. eflomal
+takes its random numbers from the operating system, so two runs differ in some alignments. The result of eflomal is
+therefore stored once, and later artifacts refer to its content.
 
 Symmetrisation (Koehn et al. 2005, IWSLT, "Edinburgh System Description", after Och & Ney 2003):
 
@@ -14,8 +14,8 @@ Symmetrisation (Koehn et al. 2005, IWSLT, "Edinburgh System Description", after 
     grow-diag-final       grow-diag, and alignments of forward, then of reverse, if the left or right word has none yet
     grow-diag-final-and   grow-diag, and alignments of forward, then of reverse, if both words have none yet
 
-The result depends on the order. Points are visited by left word, then by right word, in sweeps until nothing is added,
-and a new point counts at once.
+The result depends on the order. A point is an alignment of a left and a right word. Points are visited by left word,
+then by right word, in sweeps until no point is added, and a new point counts at once.
 """
 
 from __future__ import annotations

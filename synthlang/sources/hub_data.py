@@ -99,7 +99,7 @@ def by_split(data: Any, name: str, more: Mapping[str, str] | None = None) -> dic
         if theirs in data:
             found.setdefault(ours, theirs)
     if not found:
-        reason = f"no split is named train, validation or test; the splits are {', '.join(data)}"
+        reason = f"no split is named train, validation or test, only {', '.join(data)}"
         raise InputError(reason, name, hint="rename a split", code="missing")
     return {split: data[found[split]] for split in ("train", "dev", "test") if split in found}
 

@@ -199,7 +199,7 @@ class TextSource(FileSource):
         return first is not None
 
     def _digested(self) -> dict[str, Path]:
-        """Return the files by split. Those of a folder are numbered, since only their order and their bytes count."""
+        """Return the files by split. Files of a folder are numbered, since only their order and their bytes count."""
         numbered = ((split, n, part) for split, parts in self.parts.items() for n, part in enumerate(parts))
         return {split if self.files[split].is_file() else f"{split} {n}": part for split, n, part in numbered}
 

@@ -106,7 +106,7 @@ def filled(field: str, path: Any, line: int) -> str:
 
 
 def tidy(forms: list[str], counts: Counter[str]) -> list[str]:
-    """Remove invisible characters from words. A word of invisible characters only stays as it is."""
+    """Remove invisible characters from words. A word that has no other characters is unchanged."""
     joined = "".join(forms)
     if joined.isascii() and joined.split() == [joined]:  # most sentences
         return forms

@@ -23,7 +23,7 @@ MOST_WORDS = 1_000_000
 
 
 class Transform(StrictModel):
-    """A function from sentences to sentences, with a dial ``strength`` from 0 (identity) to 1 (full).
+    """A function from sentences to sentences, whose ``strength`` is a number from 0 (identity) to 1 (full change).
 
     Attributes:
         short_name: Name of the transform in language names, and the option after the @, as in ``reorder@ga``.

@@ -149,7 +149,7 @@ class AfterVerb(StrictModel):
     distance: int = Field(default=4, ge=0, le=MOST_WORDS)
     """Number of words between the verb and the inserted word. Punctuation does not count.
 
-    If the sentence ends first, the word is inserted at its end, before the final mark.
+    If the sentence ends first, the word is inserted at the end of the sentence, before the final mark.
     """
 
 
@@ -306,7 +306,7 @@ class Mark(Transform):
         return text + self.separator if self.place == "before" else self.separator + text
 
     def _refuse_marked(self, corpus: Corpus) -> None:
-        """Refuse source words that the inverse could not tell from marked or inserted words."""
+        """Refuse source words that the inverse could not distinguish from marked or inserted words."""
         wrong = self._insertions(corpus) | corpus.form.lookup(lambda name: self._bare(name) != name)
         if wrong.any():
             word = (corpus.form.names or ())[int(corpus.form.codes[wrong][0])]

@@ -44,7 +44,7 @@ class Transliterate(Transform):
     order: Literal["uniform", "frequent"] = "uniform"
     """Order in which types are chosen: ``uniform`` by a hash of the form, or the most ``frequent`` first."""
     types: Path | None = Field(default=None)
-    """File with the word types of which the share is chosen (default: all types). Other types stay as they are."""
+    """File with the word types of which the share is chosen (default: all types). Other types are unchanged."""
     _listed: frozenset[str] | None = PrivateAttr(default=None)
     _counts: Mapping[str, int] | None = PrivateAttr(default=None)
     _limits: dict[int, float] = PrivateAttr(default_factory=dict)

@@ -50,7 +50,7 @@ class Typology(Transform):
     """Set word order by features. A feature without a value (None) stays as in the source.
 
     Subtrees move as blocks (see ``layout``), and the punctuation that ends a sentence stays. A sentence that is not a
-    projective tree stays as it is and is counted. ``strength`` is the share of the sentences.
+    projective tree is unchanged and is counted. ``strength`` is the share of the sentences.
     """
 
     invertible: ClassVar[bool] = False  # only ``source_index`` records which side a dependent came from

@@ -69,7 +69,7 @@ def segment_of_word(corpus: Corpus, split_at_marks: bool) -> Rows:
 def cut_segments(segments: Rows, size: int | None) -> Rows:
     """Cut the segments [words] into consecutive pieces of ``size`` words, the last one shorter.
 
-    ``size`` None leaves the segments as they are.
+    With ``size`` None the segments are unchanged.
     """
     if size is None:
         return segments

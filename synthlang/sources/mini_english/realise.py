@@ -26,17 +26,17 @@ class Node:
         self.place = 0  # 1-based, set by linearise
 
     def before(self, form: str, upos: str, deprel: str) -> Node:
-        """Add a word immediately to the left of this one, and return its node."""
+        """Add a dependent immediately to the left of this word, and return the new node."""
         self.left.append(Node(form, upos, deprel))
         return self.left[-1]
 
     def first(self, form: str, upos: str, deprel: str) -> Node:
-        """Add a word before all other dependents, and return this node."""
+        """Add a dependent before all others, and return this node (not the new one)."""
         self.left.insert(0, Node(form, upos, deprel))
         return self
 
     def after(self, form: str, upos: str, deprel: str) -> None:
-        """Add a word to the right of this one, after its other dependents."""
+        """Add a dependent to the right of this word, after all others."""
         self.right.append(Node(form, upos, deprel))
 
     @property
