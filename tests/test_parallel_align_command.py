@@ -97,7 +97,7 @@ def test_links_that_do_not_show_what_they_count_from_are_refused(place):
     (place / "given").write_text("1-1 2-2 3-3\n1-1 2-2\n\n", encoding="utf-8")
     options = {"links": (place / "given",), "gold": place / "gold", "gold_first": 1}
     error = refusal(run, place, **options)
-    assert place_and_code(error) == ("given", "missing") and error.hint == "set --links-first"
+    assert place_and_code(error) == ("given", "missing") and error.hint == "set --links-first to 0 or 1"
     assert run(place, links_first=1, **options)["given"].scores["aer"] == 0
     assert run(place, links_first=0, **options)["given"].scores["aer"] > 0.2
 

@@ -253,7 +253,7 @@ def _draw(spec: DictionarySpec, candidates: Sequence[IdCandidates], counts: Coun
         raise InputError(f"no pair of ids is left to draw from{why}", keys=KEYS[:1], hint=hint, code="empty")
     chosen = types[draw_types(spec, types.astype(np.uint64), counts[types])]
     if not len(chosen):
-        reason = f"a share of {spec.coverage} of {len(types)} types leaves the dictionary empty"
+        reason = f"a share of {spec.coverage} of {len(types)} types gives an empty dictionary"
         raise InputError(reason, keys=("dictionary", "coverage"), hint="use a larger share", code="empty")
     return [IdCandidates(c.language, c.pairs[np.isin(c.pairs[:, 0], chosen)], c.left_out) for c in candidates]
 
