@@ -17,16 +17,16 @@ LOADING = """from transformers import AutoModelForMaskedLM, AutoTokenizer
 model = AutoModelForMaskedLM.from_pretrained({repo!r}, subfolder={language!r})
 tokenizer = AutoTokenizer.from_pretrained({repo!r}, subfolder={language!r})"""
 FOLDERS = re.compile(r"(?<![\w./~-])/(?:[^/'\"\n]+/)+")
-"""The folders of an absolute path, which cards leave out."""
-WORDS = "It expects words with one space between each two, punctuation standing apart."
+"""Pattern of the folders of an absolute path, which cards leave out."""
+WORDS = "The text must be words that are separated by single spaces, with punctuation marks as separate words."
 
 
 def language_card(language: str, config: PretrainConfig, run: Path, name: str, parents: Mapping[str, str]) -> str:
     """Return the card of one language's export, with the fingerprints of the run (``name``) and its data."""
-    shared = "Every language has these weights; only the tokenizer differs."
+    shared = "All languages of the run have these weights. Only the tokenizers differ."
     if config.sharing.separates or config.objective.uses_language_ids:
-        shared = f"These are the weights as **{language}** uses them; parts of other languages are left out."
-    about = f"{_what(config)} {shared}\n\nThe tokenizer in this folder is that of **{language}**. {WORDS}"
+        shared = f"These are the weights that **{language}** uses. The separate parts of other languages are left out."
+    about = f"{_what(config)} {shared}\n\nThis folder has the tokenizer of **{language}**. {WORDS}"
     return write_card(language, HEADER, [("", about), *_sections(config, run, name, parents)])
 
 
@@ -34,7 +34,7 @@ def run_card(repo: str, config: PretrainConfig, run: Path, name: str, parents: M
     """Return the card of a repository ``repo`` with all exports of a run, one folder for each language."""
     languages = [language.name for language in config.all_languages]
     listed = ", ".join(f"`{language}`" for language in languages)
-    about = f"{_what(config)} There is a folder for each language: {listed}. Each has a tokenizer. {WORDS}"
+    about = f"{_what(config)} Each language has a folder with its tokenizer: {listed}. {WORDS}"
     loading = code_block(LOADING.format(repo=repo, language=languages[-1]), "python")
     return write_card(
         repo.rpartition("/")[2], HEADER, [("", about), ("", loading), *_sections(config, run, name, parents)]
@@ -57,7 +57,7 @@ def _sections(config: PretrainConfig, run: Path, name: str, parents: Mapping[str
     known = [(language, f"{value:.2f}") for language, value in named.items() if value is not None]
     if known:
         table = markdown_table(("language", f"perplexity at step {row['step']}"), known)
-        found.append(("Perplexity", f"Of masked words of the dev set.\n\n{table}"))
+        found.append(("Perplexity", f"The perplexity of masked words in the dev split.\n\n{table}"))
     found.append(("Settings", code_block(FOLDERS.sub("…/", dump_yaml(config)), "yaml")))
     lines = [f"- run: `{name}`", *(f"- {what}: `{of}`" for what, of in parents.items())]
     return [*found, ("Fingerprints", "\n".join(lines))]

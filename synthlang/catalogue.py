@@ -50,7 +50,7 @@ FILES = {  # kind → file, or folder in which each file has the entries that be
     "parts": "studies",
 }
 COMMANDS = {"runs": "pretrain", "studies": "study"}
-"""The command that runs an entry of a kind by its name alone."""
+"""Command that runs an entry by its name, for each kind of entry that can run."""
 WHOLE = ("papers", "claims")  # kinds where each file is one entry
 Words = Mapping[str, Any]
 

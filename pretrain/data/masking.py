@@ -44,7 +44,7 @@ class Masked:
 
 
 Draw = Callable[[str], NDArray[np.float64]]
-"""Function that returns a uniform number in [0, 1) for each masked position, with other numbers for each name."""
+"""Function from a name to a uniform number in [0, 1) for each masked position. Each name has different numbers."""
 Relabel = Callable[[Masked, Draw], tuple[Masked, NDArray[np.bool_]]]
 """Function that changes masked positions for a term, and flags the positions that now belong to the term."""
 

@@ -111,7 +111,7 @@ def evaluate(
 
 
 def _values(nodes: Nodes, model: ClassDistribution, side: Direction | None) -> dict[str, Floats]:
-    """Return columns with a value for each node."""
+    """Return the number of items and the scores of each node, as columns [nodes] by name."""
     n, order = nodes.types.shape[1], observed(nodes)
     return {
         "items": np.full(len(nodes), float(n)),

@@ -63,7 +63,7 @@ class DataConfig(StrictModel):
 
 
 TOO_LONG, WITHOUT_LINK = "sentence pairs over", "sentence pairs without a usable link"
-"""First words of the reasons for which sentence pairs are left out."""
+"""First words of the two reasons for which sentence pairs are left out."""
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ HINTS = {
     "ner": TAGGED,
     "slot": SLOTS,
 }
-"""Hint for each column that a source may lack."""
+"""Hint of the error for a missing column, by column."""
 T = TypeVar("T")
 
 

@@ -28,7 +28,7 @@ AFTER_VERB = 9  # place of a word after a verb: farther from the verb than its m
 
 
 class Insertion(NamedTuple):
-    """A word ``word`` inserted at each of the rows ``rows`` [n].
+    """Insertion of a word at each of the rows ``rows`` [n].
 
     A negative ``place`` is before the row, and a positive one after it. Words at the same row are sorted by place, and
     equal places keep the order of the insertions.

@@ -163,7 +163,7 @@ def mention(c: Context, head: str, slot: str, senses: str) -> NounPhrase:
 
 
 def _put(c: Context, plan: Clause, way: str) -> Clause:
-    """Express a clause in one of the ways of grammar.yaml."""
+    """Turn a clause into a request of the form ``way``, such as a command or a question with "can you"."""
     if way in ("bid", "may I or can you"):
         way = ("command" if c.chance(0.6) else "can you") if way == "bid" else "may I" if c.chance(0.5) else "can you"
     match way:
