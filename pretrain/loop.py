@@ -119,7 +119,7 @@ class Batches(Protocol[B_co]):
 
 
 class Loop(ABC, Generic[M, B]):
-    """A training run in the folder ``run``. A subclass defines what is logged.
+    """A training run in the folder ``run``. A subclass defines the logged measurements.
 
     Args:
         run: The run folder.

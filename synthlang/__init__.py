@@ -1,7 +1,7 @@
 """Derive synthetic languages from natural ones, and export them as data sets.
 
-The functions here do what the commands of the same name do (``docs/python.md``). They import what they need when
-they are called. A fault that the caller can correct raises ``synthlang.errors.InputError``.
+Each function corresponds to the command of the same name (``docs/python.md``). A function imports its dependencies
+when it is called. A fault that the caller can correct raises ``synthlang.errors.InputError``.
 """
 
 from __future__ import annotations

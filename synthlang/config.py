@@ -133,7 +133,7 @@ def parse(model: type[M], data: Mapping[str, Any], path: PathName = None) -> M:
     """Check plain data (as from YAML or JSON) against ``model``.
 
     Raises:
-        InputError: A value is wrong. The error names each wrong key, its value and what is allowed.
+        InputError: A value is wrong. The error names each wrong key, its value and the allowed values.
     """
     try:
         data = with_new_keys(model, data)

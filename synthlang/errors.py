@@ -10,19 +10,19 @@ from typing import Literal, Self
 
 Code = Literal[
     "missing",  # a file, folder, column, split or required key does not exist
-    "unknown",  # a name is not one of those allowed: a key, a kind, a language, an axis
+    "unknown",  # a name (of a key, a kind, a language, an axis) is not an allowed one
     "type",  # a value has another type than its key
-    "range",  # a number, a length or a count is outside what is allowed
+    "range",  # a number, a length or a count is outside the allowed range
     "conflict",  # two settings, or a setting and the data, exclude each other
     "no_effect",  # a setting would change nothing
-    "format",  # the content of a file or a value is not written as it must be
+    "format",  # the content of a file or a value does not have the required form
     "duplicate",  # a name, a key or a line occurs twice
     "empty",  # an input has no content, or a selection leaves none
     "damaged",  # a file is truncated or its checksum differs
-    "exists",  # the output path is taken by something else
-    "locked",  # another process writes there
+    "exists",  # the output path exists already
+    "locked",  # another process writes the output
     "changed",  # settings or data differ from those that the work was started with
-    "unsupported",  # the input is valid, but nothing here can process it
+    "unsupported",  # the input is valid, but synthlang cannot process it
     "extra",  # an optional package or program is not installed
     "resources",  # memory or disk space does not suffice
     "failed",  # a program or a service that was called failed

@@ -138,7 +138,7 @@ class Language(StrictModel):
 
     @property
     def adds_forms(self) -> bool:
-        """True if a transform writes forms of its own, which ``added_forms`` lists."""
+        """True if a transform writes forms that the source does not have, which ``added_forms`` lists."""
         return any(t.adds_forms for t in self.transforms)
 
     def added_forms(self, words: Sequence[str]) -> tuple[str, ...]:

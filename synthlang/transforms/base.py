@@ -60,7 +60,7 @@ class Transform(StrictModel):
 
     @property
     def adds_forms(self) -> bool:
-        """True if the transform writes forms of its own, which ``added_forms`` lists."""
+        """True if the transform writes forms that the source does not have, which ``added_forms`` lists."""
         return False
 
     def added_forms(self, words: Sequence[str], key: int) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ joined    the union of one BPE for each language
 prefixed  one BPE for each language, with its tokens under the prefix of the language
 
 With ``copied`` the BPE is trained on the source alone, so a form that a transform adds (a case marker) would be cut to
-bytes. Each such form gets a token of its own after the trained ones. The other kinds are trained on derived text.
+bytes. Each such form gets a separate token after the trained ones. The other kinds are trained on derived text.
 
 With ``prefixed``, languages share no token that could align them (Conneau et al. 2020, "Emerging Cross-lingual
 Structure in Pretrained Language Models", no anchors). Only the five specials are shared:
