@@ -15,7 +15,7 @@ PEAKS = {"H200": 989.4e12, "H100 PCIe": 756e12, "H100": 989.4e12, "A100": 312e12
 
 
 def peak_of(device_name: str) -> float | None:
-    """Return the peak operations per second of a GPU in bfloat16, if they are known."""
+    """Return the peak operations per second of a GPU in bfloat16, or None for a GPU that is not in PEAKS."""
     return next((peak for name, peak in PEAKS.items() if name in device_name), None)
 
 

@@ -53,7 +53,7 @@ def _changes(before: C, now: C, settings: Settings[C]) -> list[str]:
 
 
 def differences(before: Any, now: Any, place: tuple[str, ...] = ()) -> Iterator[tuple[str, str, str]]:
-    """Yield the dotted key, the old and the new value of everything that differs in two configs as JSON.
+    """Yield the dotted key, the old and the new value of each difference between two configs, all as texts.
 
     >>> list(differences({"steps": 6, "batch": {"rows": 8}}, {"steps": 9, "batch": {"rows": 8}}))
     [('steps', '6', '9')]

@@ -97,7 +97,7 @@ class InputError(ValueError):
     def inside(self, *keys: str, path: str | PathLike[str] | None = None, line: int | None = None) -> Self:
         """Return a copy of this error as a fault of a larger input.
 
-        ``keys`` are put before its keys. ``path`` and ``line`` are used only if the error names no file itself.
+        ``keys`` are put before the keys of this error. ``path`` and ``line`` are used only if this error has no path.
 
         >>> print(InputError("must be at least 1", keys="steps").inside("pretrain", path="study.yaml"))
         study.yaml: pretrain.steps: must be at least 1

@@ -113,7 +113,7 @@ class AdamConfig(StrictModel):
     epsilon: float = Field(default=1e-9, gt=0.0)
     """Number that is added to the denominator of an update."""
     weight_decay: float = Field(default=0.0, ge=0.0)
-    """Weight decay."""
+    """Weight decay of the matrices. Biases and LayerNorms have none."""
     clip: float | None = Field(default=None, gt=0.0)
     """Largest norm of the gradient. None disables clipping."""
 
@@ -143,11 +143,11 @@ class AdjustConfig(StrictModel):
     epochs: int = Field(default=1, ge=1)
     """Number of epochs of the largest pair. Smaller pairs are repeated."""
     optimizer: AdamConfig = AdamConfig()
-    """Optimizer and schedule."""
+    """Settings of the optimizer and the learning rate."""
     dropout: bool = True
     """Train with the model's dropout."""
     precision: Literal["float32", "bfloat16", "float16"] = "float32"
-    """Number format of the computation."""
+    """Number format of the computation. Weights and optimizer are float32."""
     measure: int = Field(default=0, ge=0)
     """Number of steps between measurements of the distances of held-out words. 0 measures only before and after."""
     log_every: int = Field(default=100, ge=1)

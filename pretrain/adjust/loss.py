@@ -44,7 +44,7 @@ class AlignmentLoss(nn.Module):
         return self._frozen[0]
 
     def forward(self, batch: WordPairs) -> dict[str, Tensor]:
-        """Return the sums ``pull`` and ``hold``, float32."""
+        """Return the sums ``pull`` and ``hold`` of a batch, [] float32 each."""
         settings = self.settings
         now = {side: self._vectors(self.encoder, batch, side) for side in settings.current_sides}
         with torch.no_grad():

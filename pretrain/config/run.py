@@ -149,17 +149,17 @@ class PretrainConfig(StrictModel):
     objective: ObjectiveConfig = ObjectiveConfig()
     """Settings of the objective."""
     sampling: SamplingConfig = SamplingConfig()
-    """Sampling of the languages."""
+    """Settings of the frequency with which each language is sampled."""
     batch: BatchConfig = BatchConfig()
-    """Rows of a step."""
+    """Settings of the rows of a step."""
     optimizer: OptimizerConfig = OptimizerConfig()
-    """Optimizer and schedule."""
+    """Settings of the optimizer and the learning rate."""
     validation: ValidationConfig = ValidationConfig()
     """Settings of validation."""
     checkpoints: CheckpointConfig = CheckpointConfig()
     """Settings of checkpoints."""
     precision: Literal["float32", "bfloat16", "float16"] = "float32"
-    """Number format of the computation."""
+    """Number format of the computation. Weights and optimizer are float32."""
     compile: Literal["auto", "on", "off"] = "auto"
     """Use of torch.compile. ``auto`` compiles long runs on CUDA."""
     processes: int | None = Field(default=None, ge=1)

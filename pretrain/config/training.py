@@ -57,7 +57,7 @@ class OptimizerConfig(StrictModel):
     warmup_steps: int = Field(default=10_000, ge=0)
     """Number of steps in which the rate rises linearly."""
     weight_decay: float = Field(default=0.0, ge=0.0)
-    """Weight decay."""
+    """Weight decay of the matrices. Biases and LayerNorms have none."""
     beta1: float = Field(default=0.9, ge=0.0, lt=1.0)
     """Decay rate of the first moment."""
     beta2: float = Field(default=0.999, ge=0.0, lt=1.0)

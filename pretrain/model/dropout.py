@@ -87,7 +87,7 @@ def _kept(x: Tensor, keep: Tensor) -> Tensor:
 
 
 def _and(x: Tensor, keep: Tensor) -> Tensor:
-    """Return ``x`` where ``keep`` is all ones, and 0.0 where it is 0."""
+    """Return ``x`` where ``keep`` is all ones, and 0.0 where ``keep`` is 0."""
     integers = INTEGERS[x.element_size()]
     wide = keep.to(integers)  # sign-extended, so that ones stay all ones
     return wide.bitwise_and(x.view(integers)).view(x.dtype)

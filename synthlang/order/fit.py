@@ -122,7 +122,7 @@ class _Part:
     count: Floats
 
     def log_likelihood(self, sums: Summands) -> tuple[float, Floats]:
-        """Return Σ log p of the observed orders and its derivatives by the scores, [bags, n!]."""
+        """Return Σ log p of the observed orders, and the derivatives with respect to the scores, [bags, n!]."""
         scores = sums.scores(slice(0, len(self.cells)))
         most = scores.max(axis=1, keepdims=True)
         p = np.exp(scores - most)
@@ -176,7 +176,7 @@ class Design:
             yield _Part(orders, cells[part], matches, bags.bag[of] - first, bags.order[of], bags.count[of])
 
     def log_likelihood(self, weights: Floats) -> tuple[float, Floats]:
-        """Return Σ log p of the orders in the text and its gradient, [features]."""
+        """Return Σ log p of the orders in the text, and the gradient of the sum, [features]."""
         padded = np.append(weights, 0.0)
         values = padded[self._members].sum(axis=1)
         total, by_cell, gradient = 0.0, np.zeros(len(values)), np.zeros(len(padded))

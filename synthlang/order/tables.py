@@ -242,7 +242,7 @@ class Summands:
 
 
 def adjoint(orders: Orders, by_score: Floats, matches: Matches) -> tuple[Floats, Floats]:
-    """Convert derivatives by scores [nodes, n!] to derivatives by values [nodes, pairs] and by weights [matches]."""
+    """Convert derivatives by score [nodes, n!] to derivatives by value [nodes, pairs] and by weight [matches]."""
     nodes, table = len(by_score), orders.ngrams
     first = by_score.reshape(nodes, table.first.shape[1], -1).sum(axis=2)
     last = np.empty((nodes, 0))

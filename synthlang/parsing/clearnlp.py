@@ -298,7 +298,7 @@ def _is_fixed(draft: Draft, word: int, pair: str) -> bool:
 
 
 def labels(draft: Draft) -> None:
-    """Give every word its UD label."""
+    """Replace the ClearNLP label of every word by the UD label."""
     for word in draft.words:
         label, head = draft.label[word], draft.head[word]
         adjective = draft.upos[word] == "ADJ"

@@ -97,7 +97,7 @@ class FileSource(ABC):
     has_labels: ClassVar[bool] = True
     """True if every data file of a folder must belong to a split."""
     own_options: ClassVar[tuple[str, ...]] = ()
-    """Further options after ``?``."""
+    """Names of the options of this kind of source besides those of all sources, as in ``PATH?name=value``."""
     anew: ClassVar[tuple[re.Pattern[bytes], ...]] = CLEANED
     """Patterns of bytes that earlier versions of the reader read in another way (see ``digest_splits``)."""
     columns: tuple[str, ...] = (FORM,)

@@ -189,7 +189,7 @@ class FileTask(ReadTask):
 
     endings: ClassVar[tuple[str, ...]]
     own_options: ClassVar[tuple[str, ...]] = ()
-    """Further options after ``?``."""
+    """Names of the options of this task besides those of all tasks in files, as in ``PATH?name=value``."""
 
     def __init__(self, scheme: str, spec: str) -> None:
         path, self.options = path_options(spec, (*OPTIONS, *self.own_options))

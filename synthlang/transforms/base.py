@@ -34,7 +34,7 @@ class Transform(StrictModel):
     file_fields: ClassVar[tuple[str, ...]] = ()
 
     kind: str
-    """Kind of the transform."""
+    """Name by which a language selects the transform."""
     strength: float = Field(default=1.0, ge=0.0, le=1.0)
     """Amount of change, from 0 (none) to 1 (full): a share of the word types or of the sentences."""
 
@@ -92,7 +92,7 @@ class Transform(StrictModel):
 
     @abstractmethod
     def rewrite(self, corpus: Corpus, key: int) -> Rewrite:
-        """Return the rewrite of a batch. It is a function of the sentences, their ids and ``key``."""
+        """Return the rewrite of a batch, which is a function of the sentences, their ids and ``key``."""
 
     def inverse(self, corpus: Corpus, key: int) -> Rewrite:
         """Return the rewrite that undoes ``rewrite`` with the same key on its output.

@@ -54,7 +54,7 @@ class CodeSwitch(Transform):
     If more words are drawn, the floor(cap · words) with the smallest random numbers are replaced.
     """
     batch_sentences: int = Field(default=1000, ge=1)
-    """Number of sentences of a batch for ``cap``. It must divide 2,000."""
+    """Number of sentences of a batch for ``cap``, a divisor of 2,000."""
     translations: Literal["first", "uniform", "weighted"] = "first"
     """Choice among several translations: the ``first`` one, or a random one, drawn ``uniform`` or ``weighted``.
 
@@ -107,7 +107,7 @@ class CodeSwitch(Transform):
         return redrawn
 
     def _of_words(self, key: int) -> int:
-        """Return the key of the draws for each word."""
+        """Return the random key that selects the replaced words and their translations."""
         return key_of("draws", key, self._draws) if self._draws else key
 
     def rewrite(self, corpus: Corpus, key: int) -> Rewrite:

@@ -278,7 +278,7 @@ def _changed(c: Context, fact: Clause, context: Sequence[Clause], asked: str) ->
 
 
 def _other_verb(c: Context, fact: Clause, context: Sequence[Clause]) -> Clause | None:
-    """Replace the verb of a fact with one of the context with the same arguments."""
+    """Replace the verb of a fact by a verb of the context that has the same arguments."""
     kind = ("verb", fact.object is None, fact.recipient is None)
     likes = [f for f in context if (f.kind, f.object is None, f.recipient is None) == kind and f.verb is not fact.verb]
     return replace(fact, verb=c.one(likes).verb, progressive=False) if fact.kind == "verb" and likes else None

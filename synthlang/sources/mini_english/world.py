@@ -193,7 +193,7 @@ class Context:
         return self.draw() < probability
 
     def one(self, items: Sequence[T], sharpness: float = 1) -> T:
-        """Draw one of the items, with equal probabilities for sharpness 1. A larger one favours the first items."""
+        """Draw one item, with equal probabilities for sharpness 1. A larger sharpness favours the first items."""
         return items[int(self.draw() ** sharpness * len(items))]
 
     def weighted(self, name: str) -> str:
