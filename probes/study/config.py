@@ -91,7 +91,7 @@ class StudyConfig(StrictModel):
     learned: LearnedConfig | None = None
     """Convergence criterion of models (default: the defaults of its keys)."""
     keep: Keep = "checkpoints"
-    """Files of finished runs that gc keeps: checkpoints, final weights, or results only."""
+    """Files of finished runs that gc keeps: all checkpoints, the final weights, or only the results."""
     grid: GridConfig = GridConfig()
     """Axes and cells (default: one cell)."""
     _content: str | None = PrivateAttr(default=None)
