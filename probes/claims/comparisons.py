@@ -150,7 +150,9 @@ def against_region(
     """
     if found.ours is None:
         return Comparison(what, why=found.why)
-    ours, expected = replace(found.ours, mean=found.ours.mean - value), region(relation, margin)
+    ours, expected = found.ours, region(relation, margin)
+    if value:
+        ours = replace(ours, mean=ours.mean - value)
     inside, outside = expected.p_values(ours)
     return Comparison(
         what, ours.interval_at(expected.level), decided(inside, outside), ours.unit, ours.one_model, ours.p,

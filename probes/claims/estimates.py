@@ -145,10 +145,10 @@ def estimate(replicates: Replicates) -> Estimate | None:
     """Return the mean over models, or over fine-tuning seeds of a single model, or None if there are no values."""
     if not replicates:
         return None
-    values, unit = _values_and_unit(replicates)
-    n, one_model = len(values), pretrainings(replicates) == 1
-    standard_error = None if n < 2 else float(np.std(values, ddof=1)) / n**0.5
-    return Estimate(float(np.mean(values)), n, unit, one_model, standard_error, n - 1.0)
+    numbers, unit = _values_and_unit(replicates)
+    values, n, one_model = np.array(numbers), len(numbers), pretrainings(replicates) == 1
+    standard_error = None if n < 2 else float(values.std(ddof=1)) / n**0.5
+    return Estimate(float(values.mean()), n, unit, one_model, standard_error, n - 1.0)
 
 
 def difference(left: Replicates, right: Replicates) -> Estimate | None:
@@ -283,7 +283,7 @@ def estimate_over(sides: Sequence[Series], conditions: Sequence[Condition]) -> E
     notes += [f"left out, not measured on all sides: {named(dropped, every)}"] if dropped else []
     notes += [f"left out, not on both sides or in all conditions: {_seeds(missing)}"] if missing else []
     notes += [f"left out, not a number: {_seeds(infinite)}"] if infinite else []
-    return EstimateOrWhy(replace(ours, notes=tuple(notes)))
+    return EstimateOrWhy(replace(ours, notes=tuple(notes)) if notes else ours)
 
 
 def _averaged(

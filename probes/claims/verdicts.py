@@ -146,7 +146,7 @@ def corrected_parts(parts: Sequence[Comparison]) -> list[Comparison]:
     found = []
     for part in parts:
         first, *singles = [_settled(one, next(stands)) for one in part.may_fail]
-        found.append(replace(first, singles=tuple(singles) or part.singles))
+        found.append(replace(first, singles=tuple(singles)) if singles else first)
     return found
 
 
@@ -155,9 +155,9 @@ def _settled(part: Comparison, outside: float | None) -> Comparison:
     if outside is None:
         return part
     outcome = decided(part.inside, outside)
-    changed = outcome != part.outcome
-    said = part.said + (f"; fails {EARLIER}" if changed else "")
-    return replace(part, outcome=outcome, said=said, against_alone=changed)
+    if outcome == part.outcome:
+        return part
+    return replace(part, outcome=outcome, said=f"{part.said}; fails {EARLIER}", against_alone=True)
 
 
 def decide(run: Sequence[Comparison]) -> tuple[Decided, Comparison]:
@@ -288,7 +288,9 @@ def _over_the_same(comparisons: Sequence[_Sides]) -> list[_Sides]:
         if one.conditions:
             kept[of] = kept.get(of, set(one.conditions)) & set(one.conditions)
     return [
-        replace(one, conditions=[c for c in one.conditions if c in kept[of]]) if one.conditions else one
+        one
+        if len(one.conditions) == len(kept.get(of, ()))
+        else replace(one, conditions=[c for c in one.conditions if c in kept[of]])
         for one, of in zip(comparisons, axes, strict=True)
     ]
 
