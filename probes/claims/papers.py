@@ -251,8 +251,13 @@ def _paper_and_table(name: str) -> tuple[str, str | None]:
 def claims_files(name: str) -> list[Path]:
     """Return the files behind a name in ``claims:`` of a study: the claims, and the paper whose labels they name."""
     path = whole_file("claims", name)
-    paper = load_yaml(path).get("paper")
-    return [path] if paper is None else [path, whole_file("papers", str(paper), path.parent)]
+    return [path, *_paper_file(path, _state(path))]
+
+
+@lru_cache(maxsize=32)
+def _paper_file(claims: Path, _version: tuple[int, ...]) -> tuple[Path, ...]:
+    paper = load_yaml(claims).get("paper")
+    return () if paper is None else (whole_file("papers", str(paper), claims.parent),)
 
 
 def read_claims(name: str | Path, folder: Path | None = None) -> tuple[Claim, ...]:

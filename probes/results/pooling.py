@@ -38,7 +38,8 @@ def pooled(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
     whole = concat(tables)
     study = pd.Series(np.repeat(range(len(tables)), [len(table) for table in tables]), whole.index)
     task = whole["task"].astype(str).where(~whole["measure"].isin(list(ALIGNMENT_MEASURES)), "")
-    place = whole["labels"].map(lambda text: unseeded(labels_of(text))).astype(str)
+    texts = {labels: unseeded(labels_of(labels)) for labels in whole["labels"].unique()}
+    place = whole["labels"].map(texts.__getitem__).astype(str)
     first = study.groupby([whole["run"].astype(str), task, place]).transform("min")
     return whole[(whole["run"] == "") | (first == study)]
 

@@ -144,7 +144,8 @@ def failed_training(table: pd.DataFrame, limits: LearnedConfig) -> pd.Series[str
     tasks = defaultdict[str, list[str]](list)
     scores = table[is_score(table) & table["measure"].isin(list(JUDGED))]
     keys = ["cell", "task", "measure"]
-    means = scores.groupby(keys, observed=True)["value"].agg(lambda of: of.mean(skipna=False)).reset_index()
+    groups = scores.groupby(keys, observed=True)["value"]
+    means = groups.mean().where(groups.count() == groups.size()).reset_index()  # NaN if one of them is
     baselines = table[table["measure"] == MAJORITY].groupby(keys[:2], observed=True)["value"].mean().to_dict()
     for cell, task, measure, value in zip(*columns_of(means, (*keys, "value")), strict=True):
         tasks[cell].append(task)
