@@ -10,7 +10,7 @@ import json
 import re
 import warnings
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from os import PathLike
 from typing import Any, ClassVar, TypeVar, get_args, get_origin
 
@@ -225,4 +225,10 @@ def assigned(node: Any, keys: Sequence[str], value: Any) -> Any:
 
 def dump_yaml(model: pydantic.BaseModel) -> str:
     """Return the complete config as YAML, in the order of the fields. ``load`` reads an equal config from this text."""
-    return write_yaml(model.model_dump(mode="json", round_trip=True))
+    return _as_yaml(json.dumps(model.model_dump(mode="json", round_trip=True)))
+
+
+@lru_cache(maxsize=32)
+def _as_yaml(data: str) -> str:
+    """Convert JSON to YAML. The cache helps because a run writes its config into several files."""
+    return write_yaml(json.loads(data))
