@@ -39,12 +39,12 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_xdist_setupnodes(config: pytest.Config, specs: list[Any]) -> None:
-    """Where all tests run, import them all here, and let each test process be a fork of this one."""
+    """Import all tests once, if all of them run, and fork the test processes from this process."""
     if config.args_source == pytest.Config.ArgsSource.TESTPATHS and sys.platform == "linux":
         from tests.forked_workers import fork_workers  # and execnet with it, which pytest-xdist brings
 
         for path in sorted(Path(__file__).parent.glob("test_*.py")):
-            with suppress(Exception, pytest.skip.Exception):  # which the collection will come to
+            with suppress(Exception, pytest.skip.Exception):  # the collection reports it
                 import_module(f"tests.{path.stem}")
         gc.freeze()
         fork_workers(len(specs))

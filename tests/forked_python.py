@@ -8,7 +8,7 @@ from contextlib import suppress
 from multiprocessing import forkserver, util
 
 new_python = vars(util)["spawnv_passfds"]
-"""The function that ``forked_python`` takes the place of."""
+"""The function that ``forked_python`` replaces."""
 
 
 def forked_python(path: bytes, words: list[str], kept: list[int]) -> int:

@@ -33,9 +33,10 @@ class ForkedIO(Popen2IO):
 
 
 def fork_workers(count: int) -> None:
-    """Fork this process so many times. The next gateways of execnet are to these forks, and later ones as ever.
+    """Fork this process ``count`` times, and connect the next gateways of execnet to these forks.
 
-    All forks are made before the first gateway, which has a thread.
+    Later gateways start new Python processes. All forks are made before the first gateway, because a gateway has a
+    thread.
     """
     forks: list[Fork] = []
     for _ in range(count):
@@ -49,7 +50,7 @@ def fork_workers(count: int) -> None:
 
 
 def _fork(others: list[Fork]) -> Fork:
-    """Return a fork that does what ``python -c`` of execnet would. It closes its copies of the pipes of others."""
+    """Return a fork that runs the program of execnet, as ``python -c`` would, and closes the pipes of other forks."""
     (its_input, to), (come, its_output) = os.pipe(), os.pipe()
     if pid := os.fork():
         os.close(its_input)
