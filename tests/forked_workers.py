@@ -2,8 +2,10 @@
 
 import atexit
 import os
+import signal
 import sys
 import traceback
+from contextlib import suppress
 from typing import NamedTuple
 
 from execnet import gateway_io
@@ -26,10 +28,12 @@ class ForkedIO(Popen2IO):
         super().__init__(os.fdopen(fork.to, "wb"), os.fdopen(fork.come, "rb"), execmodel)
 
     def wait(self) -> None:
-        os.waitpid(self.pid, 0)
+        with suppress(OSError):
+            os.waitpid(self.pid, 0)
 
     def kill(self) -> None:
-        os.kill(self.pid, 9)
+        with suppress(OSError):
+            os.kill(self.pid, signal.SIGKILL)
 
 
 def fork_workers(count: int) -> None:
