@@ -27,7 +27,7 @@ def pretrain(
         out: The run folder (default: ``runs/NAME``).
         overrides: Dotted keys and their values, ``{"objective.alpha": 5.0}``, or texts as for ``--set``.
         smoke: True to try the run in seconds with small settings, in ``OUT-smoke``. The resulting numbers mean nothing.
-        threads: Threads of this process (default: ``OMP_NUM_THREADS``, else the fastest number).
+        threads: Threads of this process (default: ``OMP_NUM_THREADS``, else chosen by model width and cores).
 
     Returns:
         The run folder. ``export/LANGUAGE`` is a Hugging Face model of each language, and ``metrics.jsonl`` holds the

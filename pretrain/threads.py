@@ -26,7 +26,7 @@ A step of 8 layers of width 64 took 126 ms instead of 144 ms (an AMD EPYC, media
 
 
 def threads_for(hidden: int | None = None, share: int | None = None) -> int:
-    """Return the fastest number of threads for a model of this width, unless OMP_NUM_THREADS sets it.
+    """Return OMP_NUM_THREADS if it is set, else the number of threads by model width and cores.
 
     Args:
         hidden: The width, if it is known.

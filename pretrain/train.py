@@ -21,7 +21,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Read the arguments, run the pretraining and return the exit code."""
     from synthlang.files import user_path
 
-    parser = arguments_of("pretrain.train", "Pretrain a bilingual model from a config.")
+    parser = arguments_of("pretrain.train", "Pretrain a model from a config.")
     parser.add_argument("--out", type=user_path, help="Run folder (default: runs/NAME). An unfinished run continues.")
     return exit_code(
         lambda given: run(given.config, given.out, given.set, given.smoke, given.threads), parser.parse_args(arguments)
@@ -41,7 +41,11 @@ def arguments_of(prog: str, description: str) -> argparse.ArgumentParser:
         metavar="KEY=VALUE",
         help="New value for a config key (repeatable).",
     )
-    parser.add_argument("--threads", type=int, help="Number of threads in each process (default: the fastest number).")
+    parser.add_argument(
+        "--threads",
+        type=int,
+        help="Threads per process (default: OMP_NUM_THREADS, else chosen by model width and cores).",
+    )
     parser.add_argument(
         "--smoke", action="store_true", help="Smoke test: tiny settings, done in seconds, written to OUT-smoke."
     )

@@ -12,7 +12,7 @@ import synthlang
 from probes.cli_options import Commands, argument, option
 
 order = Commands(
-    help="Work with order models of Galactic Dependencies: fit, show and test them.",
+    help="Fit, import, show, compare and evaluate word-order models (Galactic Dependencies).",
     no_args_is_help=True,
     rich_markup_mode=None,
 )

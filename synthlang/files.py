@@ -241,7 +241,7 @@ def json_of(raw: bytes, path: Path, codec: str = "utf-8") -> Any:
 
 
 def lines_of(handle: IO[bytes], path: Path) -> Iterator[tuple[int, str]]:
-    """Yield (line number, line without its end) of an open UTF-8 file. Errors name ``path``."""
+    """Yield (line number, line without its line break) for each line of an open UTF-8 file. Errors name ``path``."""
     for number, raw in enumerate(iter(lambda: handle.readline(LONGEST_LINE), b""), start=1):
         if number == 1:
             check_is_text(raw[:START], path)

@@ -31,12 +31,12 @@ class Reading:
 
     @staticmethod
     def of(encoded: Encoded, unknown: int) -> Reading:
-        """Count the words and tokens of an encoded text. ``unknown`` is the id of the unknown token."""
+        """Count the words, tokens and unknown tokens of an encoded text. ``unknown`` is the id of the unknown token."""
         return Reading.of_ids(encoded.ids, encoded.word_offsets, unknown)
 
     @staticmethod
     def of_ids(ids: NDArray[Any], word_offsets: NDArray[np.int64], unknown: int) -> Reading:
-        """Count the words and tokens in ``ids`` [tokens], where words start at ``word_offsets`` [words + 1]."""
+        """Count as ``of`` does, for ``ids`` [tokens] whose words start at ``word_offsets`` [words + 1]."""
         return Reading(len(word_offsets) - 1, len(ids), int((ids == unknown).sum()))
 
     @property

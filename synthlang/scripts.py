@@ -76,7 +76,7 @@ class Script:
         """Read a word back: decode(encode(w)) = w. A word without a letter of the script is unchanged.
 
         Raises:
-            InputError: The letters do not spell UTF-8.
+            InputError: The letters do not decode to UTF-8.
         """
         return _decode(self.name, word)
 
@@ -143,8 +143,8 @@ def _decode(name: str, word: str) -> str:
             return bytes(script.bytes_of[letter] for letter in match.group()).decode("utf-8")
         except UnicodeDecodeError as error:
             raise InputError(
-                f"{match.group()!r} does not spell UTF-8 in the script {name}",
-                hint="invert only text that was written in this script by synthlang",
+                f"{match.group()!r} is not a word in the script {name}: its letters do not decode to UTF-8",
+                hint="decode only text that synthlang wrote in this script",
                 code="format",
             ) from error
 

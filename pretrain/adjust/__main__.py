@@ -10,8 +10,12 @@ from synthlang.files import user_path
 def main(arguments: list[str] | None = None) -> int:
     """Read the arguments, adjust the model and return the exit code."""
     parser = arguments_of("pretrain.adjust", "Adjust a model on word-aligned text.")
-    parser.add_argument("--out", type=user_path, required=True, help="Run folder. An unfinished run continues.")
-    parser.add_argument("--model", help="Model name, folder or run (default: the model of the config).")
+    parser.add_argument(
+        "--out", type=user_path, required=True, help="Output folder. An unfinished adjustment continues."
+    )
+    parser.add_argument(
+        "--model", help="Finished run, model folder, or model name on Hugging Face (default: the model of the config)."
+    )
     given = parser.parse_args(arguments)
     return exit_code(
         lambda given: adjust_command(given.model, given.config, given.out, given.set, given.smoke, given.threads), given

@@ -180,7 +180,10 @@ class PretrainConfig(StrictModel):
     @model_validator(mode="after")
     def _languages_agree(self) -> PretrainConfig:
         if self.start is not None and (self.vocabulary, self.model) != (VocabularySpec(), ModelConfig()):
-            reason, hint = "the checkpoint determines vocabulary and shape", "leave out vocabulary and model"
+            reason, hint = (
+                "vocabulary or model is given, but the checkpoint determines both",
+                "leave out vocabulary and model",
+            )
             raise InputError(reason, keys="start", hint=hint, code="conflict")
         if (self.language is None) == (not self.languages):
             both = "both language and languages are given" if self.languages else "no language is given"

@@ -50,7 +50,10 @@ class DictSettings(StrictModel):
 
 
 class Dict(Term[DictSettings]):
-    """Masked words that predict their translation (Chaudhary et al. 2020, "DICT-MLM", section 2)."""
+    """The term dict: masked positions that predict, or show, a translation.
+
+    The equation is in Chaudhary et al. 2020, "DICT-MLM", section 2. The released code of ALIGN-MLM shows translations.
+    """
 
     name, kind, format = "dict", "dict_mlm", 2
     settings = DictSettings

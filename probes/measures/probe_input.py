@@ -108,7 +108,7 @@ class ProbeInput:
             InputError: There are no such pairs.
         """
         if not len(self.data.dev):
-            hint = "give more sentence pairs, or reduce data.test"
+            hint = "increase data.dev, reduce data.test, or give more short sentence pairs with alignments"
             raise InputError("no sentence pair is left to measure on", keys="data.dev", hint=hint, code="empty")
         return self.data.dev
 

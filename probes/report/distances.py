@@ -1,4 +1,4 @@
-"""Section on distances of related and unrelated words: histograms of all conditions, from the stages of the probes."""
+"""Section on distances: histograms for related and unrelated words, from the stages of the probe distances."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of the findings: printed numbers beside ours, and figures of single studies."""
+"""Figures of the findings: numbers printed in the papers beside our numbers, and figures of single studies."""
 
 from __future__ import annotations
 

@@ -87,9 +87,10 @@ def over_training(material: Material) -> Section | None:
 
 
 def measure_curves(material: Material, along: Along) -> list[MeasureCurve]:
-    """Return the measures that have values at several layers or steps.
+    """Return a curve for each measure and position that has values at several layers or steps.
 
-    The measures of claims come first, in the order of the claims, then the main measures of the probes.
+    Curves over layers use the last step that was measured. The measures of claims come first, in the order of the
+    claims, then the main measures of the probes.
     """
     table = material.study.table
     rows = table[table[along].notna()]

@@ -285,9 +285,13 @@ def grouped(items: Iterable[T], key: Callable[[T], Hashable]) -> dict[Any, list[
 
 
 def intervals_over_models(table: pd.DataFrame, keys: Sequence[str]) -> dict[tuple[Any, ...], Interval]:
-    """Return the interval of each measure over models, for rows with equal ``keys``.
+    """Return the 95 % t interval of each measure for each combination of ``keys``.
 
-    Models are pretrainings, or the adjustments of a single pretraining. The measure is the last item of each key.
+    The interval is over pretrainings. For a single pretraining it is over adjustments, and for a single model over
+    fine-tuning seeds.
+
+    Returns:
+        (values of ``keys``, measure) → the interval.
     """
     lines = zip(*columns_of(table, (*keys, "measure", "pretrain", "cell", "value")), strict=True)
     found = grouped(lines, lambda line: line[:-3])

@@ -85,7 +85,7 @@ class Links:
         return list(zip(self.left[part].tolist(), self.right[part].tolist(), strict=True))
 
     def select(self, kept: NDArray[np.bool_]) -> Links:
-        """Keep all sentence pairs, with the alignments where ``kept`` [alignments] is true."""
+        """Return all sentence pairs with only those word alignments for which ``kept`` [alignments] is true."""
         lengths = np.bincount(self.sentence[kept], minlength=len(self))
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         return Links(offsets, self.left[kept], self.right[kept], self.sure[kept])

@@ -68,10 +68,12 @@ def partial_rewrite(language: Language, corpus: Corpus, chosen: NDArray[np.bool_
 
 
 def rewrite_task(batch: TaskBatch, rewrite: Rewrite) -> tuple[TaskBatch, dict[str, int]]:
-    """Apply a rewrite of its corpus to a batch.
+    """Apply a rewrite of a batch's sentences to the whole batch.
+
+    Items are dropped if a sentence is lost, a text becomes empty, or an answer does not stay in one piece.
 
     Returns:
-        The batch, and counts by reason, including the counts of the rewrite.
+        The derived batch, and the numbers of dropped items and sentences by reason.
     """
     counts = Counter(rewrite.counts)
     place = np.full(len(batch.corpus), -1, np.int64)  # the row of each sentence in the output

@@ -253,7 +253,7 @@ def _place_of(field: str, names: list[str], path: Path) -> str:
 
 
 class MiniEnglishPairs(MiniEnglishTask):
-    """Inference pairs of the grammar: premise and hypothesis."""
+    """Natural language inference: pairs of premise and hypothesis from the mini-English grammar."""
 
     kind = "classes"
     fields = FIELDS

@@ -187,7 +187,11 @@ class Task(ABC):
         return any(names and known.isdisjoint(names) for names in found)
 
     def check_length(self, bert: bool) -> None:  # noqa: B027  most tasks read rows of any length
-        """Raise InputError if rows are too short for the items. ``bert`` selects BERT's special tokens."""
+        """Raise InputError if rows of the configured length cannot hold any input of the task.
+
+        Args:
+            bert: True if a row has the special tokens of BERT, False for those of RoBERTa.
+        """
 
     def main_metric(self) -> Metric:
         """Return the metric that selects settings and gives Δ.

@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 def table(name: str) -> list[list[str]]:
-    """Return the lines of a table of words.yaml, each as its columns."""
+    """Return the lines of a table of words.yaml, each split into its columns."""
     return [line.split() for line in WORDS[name].splitlines()]
 
 
