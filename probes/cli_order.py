@@ -12,7 +12,7 @@ import synthlang
 from probes.cli_options import Commands, argument, option
 
 order = Commands(
-    help="Fit, import, show, compare and evaluate word-order models (Galactic Dependencies).",
+    help="Work with word-order models of Galactic Dependencies: fit, import, show, compare and evaluate them.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
