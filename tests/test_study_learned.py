@@ -256,11 +256,12 @@ def test_a_model_that_failed_on_all_tasks_is_left_out_with_its_probes(tmp_path: 
     assert "MLM, 0" not in set(study.table["cell"]) and "MLM, 0" in set(study.perplexities["cell"])
 
 
-def test_the_mean_over_seeds_of_fine_tuning_is_judged(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("of_seed", "failed"), [({"0": 75.0, "1": 90.0}, False), ({"0": "nan", "1": 90.0}, True)])
+def test_the_mean_over_seeds_of_fine_tuning_is_judged(of_seed: dict[str, Any], failed: bool, tmp_path: Path) -> None:
     """A model has two; leaving out the seed that fell low would be a choice by the outcome."""
     folder = grid(tmp_path / "a", {"sup": 80})
-    change_rows(folder, lambda row, _: {"sup": {"0": 75.0, "1": 90.0}[row["seed"]]} if row["cell"] == "MLM, 0" else {})
-    assert read_study(folder).failed == {}
+    change_rows(folder, lambda row, _: {"sup": of_seed[row["seed"]]} if row["cell"] == "MLM, 0" else {})
+    assert list(read_study(folder).failed) == (["MLM, 0"] if failed else [])
 
 
 def test_what_is_not_known_is_counted(tmp_path: Path) -> None:
