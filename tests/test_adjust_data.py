@@ -83,12 +83,14 @@ def test_the_last_pairs_are_held_out(base):
     assert data.dev.tolist() == [11, 12, 13, 14]
     assert data.train.tolist() == list(range(11))
     assert prepared(base, text, test=5, dev=4, sentences=3).train.tolist() == [8, 9, 10]
+    apart = prepared(base, text, dev=5, gap=4, sentences=3)
+    assert (apart.dev.tolist(), apart.train.tolist()) == ([15, 16, 17, 18], [8, 9, 10])
     draws = [prepared(base, text, dev=4, sentences=6, draw="random", seed=seed).train.tolist() for seed in (0, 0, 1)]
     assert draws[0] == draws[1] != draws[2]
     assert all(len(set(d)) == 6 and d == sorted(d) and max(d) < 16 for d in draws)
 
 
-@pytest.mark.parametrize("settings", [{"dev": 20}, {"dev": 1024}, {"test": 21}])
+@pytest.mark.parametrize("settings", [{"dev": 20}, {"dev": 1024}, {"test": 21}, {"dev": 9, "gap": 11}])
 def test_nothing_to_train_on_is_said(base, settings):
     assert "no sentence pair is left" in refusal(prepared, base, linked(20), **settings).reason
 

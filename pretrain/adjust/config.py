@@ -14,7 +14,7 @@ from synthlang.files import safe_name
 from synthlang.fingerprint import fingerprint
 from synthlang.parallel.pairs import DerivedPair, PairConfig, TextPair
 from synthlang.parallel.prepare import DataConfig
-from synthlang.references import ModelName
+from synthlang.references import ModelName, resolved
 
 Side = Literal["left", "right"]
 SIDES: tuple[Side, ...] = ("left", "right")
@@ -180,7 +180,7 @@ class AdjustConfig(StrictModel):
 
         ``parents`` are the fingerprints of the model, its tokenizers and the word-aligned sentence pairs.
         """
-        settings = self.model_dump(mode="json", include=OF_WEIGHTS)
+        settings = {key: value for key, value in resolved(self, lambda named: named.name).items() if key in OF_WEIGHTS}
         return fingerprint("adjust", format=FORMAT, settings=settings, parents=parents)
 
 

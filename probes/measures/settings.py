@@ -58,8 +58,8 @@ class InputConfig(StrictModel):
     data: ProbeDataConfig = ProbeDataConfig()
     """Selection of sentence pairs to measure on and to fit on.
 
-    The last ``test`` pairs are left out. The ``dev`` pairs before them are measured. Maps are fitted on the last
-    ``sentences`` of the remaining pairs.
+    The last ``test`` pairs are left out. The ``dev`` pairs before them are measured, and the ``gap`` pairs before those
+    are left out. Maps are fitted on the last ``sentences`` of the remaining pairs.
     """
     subword: Literal["start", "end", "mean"] = "end"
     """Subword whose vector represents a word: ``start``, ``end`` (as in Cao et al. 2020), or the ``mean`` of all."""

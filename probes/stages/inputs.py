@@ -103,7 +103,7 @@ class Inputs:
             if isinstance(pair, TextPair) and data is not None:
                 count = self._counts[pair.model_dump_json()]
                 if count is not None:
-                    check_left(name, data.held_out(count)[0], count, data)
+                    check_left(name, data.before_gap(count), count, data)
 
     def _open_pair(self, pair: TextPair | DerivedPair) -> None:
         if isinstance(pair, DerivedPair):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from synthlang.errors import InputError
 from synthlang.parallel.links import Links
 from synthlang.parallel.pairs import LinkedText
 from synthlang.parallel.text import token_ids
+from synthlang.references import OmitDefaultFromHash
 from synthlang.rng import key_of, permutation
 from synthlang.vocabulary import encode_corpus, nothing_read
 
@@ -33,6 +34,11 @@ class DataConfig(StrictModel):
     """Number of sentence pairs at the end that are not used."""
     dev: int = Field(default=1024, ge=0)
     """Number of sentence pairs before the ``test`` pairs that are used for evaluation."""
+    gap: Annotated[int, OmitDefaultFromHash()] = Field(default=0, ge=0)
+    """Number of sentence pairs before the ``dev`` pairs that are not used.
+
+    A probe that measures the test pairs of an adjustment leaves out the dev pairs of the adjustment in this way.
+    """
     sentences: int | None = Field(default=None, ge=1)
     """Number of usable sentence pairs to train on, without held-out ones (default: all)."""
     draw: Literal["last", "random"] = "last"
@@ -60,6 +66,10 @@ class DataConfig(StrictModel):
         """Return the bounds of the sentence pairs for evaluation."""
         stop = max(0, pairs - self.test)
         return max(0, stop - self.dev), stop
+
+    def before_gap(self, pairs: int) -> int:
+        """Return the number of sentence pairs before the gap, of which those to train on are chosen."""
+        return max(0, self.held_out(pairs)[0] - self.gap)
 
 
 TOO_LONG, WITHOUT_LINK = "sentence pairs over", "sentence pairs without a usable link"
@@ -92,8 +102,8 @@ class Sentences:
 class PairData:
     """A pair of languages, with the rows of the sentence pairs for training and for evaluation.
 
-    ``unlinked`` has the rows of readable sentence pairs without a usable word alignment. Pairs held out as ``test`` are
-    in none of these arrays.
+    ``unlinked`` has the rows of readable sentence pairs without a usable word alignment. Pairs held out as ``test``
+    or ``gap`` are in none of these arrays.
     """
 
     name: str
@@ -153,23 +163,24 @@ def prepare_pair(
     links = _usable_links(text, left, right, config, counts)
     usable, unlinked = _usable_rows(left, right, links, length, counts)
     start, stop = config.held_out(len(usable))
-    rows = np.flatnonzero(usable)
-    train, dev = _drawn(name, rows[rows < start], config, seed), rows[(rows >= start) & (rows < stop)]
+    rows, before = np.arange(len(usable)), config.before_gap(len(usable))
+    to_fit, to_measure = rows < before, (rows >= start) & (rows < stop)
+    train, dev = _drawn(name, rows[usable & to_fit], config, seed), rows[usable & to_measure]
     counts |= {"sentence pairs to train on": len(train), "sentence pairs to measure on": len(dev)}
     if fits:
         check_left(name, len(train), len(usable), config)
-    return PairData(name, left, right, links, train, dev, counts, np.flatnonzero(unlinked[:stop]))
+    return PairData(name, left, right, links, train, dev, counts, rows[unlinked & (to_fit | to_measure)])
 
 
 def check_left(name: str, train: int, total: int, config: DataConfig) -> None:
     """Check that at least one of the ``total`` sentence pairs is left to ``train`` on."""
     if not train:
-        held = total - config.held_out(total)[0]
+        held = total - config.before_gap(total)
         reason = (
             f"no sentence pair is left to train or fit on: the last {held} of {total} are held out, and the others "
             "have no usable word alignment or are longer than data.length"
         )
-        raise InputError(reason, keys=("pairs", name), hint="lower data.dev or data.test", code="empty")
+        raise InputError(reason, keys=("pairs", name), hint="lower data.dev, data.gap or data.test", code="empty")
 
 
 def shared_codes(left: Corpus, right: Corpus) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
