@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from pretrain.adjust.batches import word_pairs
+from pretrain.adjust.batches import SinglePairBatches, word_pairs
 from pretrain.adjust.config import LossConfig
 from pretrain.adjust.loss import AlignmentLoss
 from pretrain.adjust.measure import distances
@@ -235,6 +235,58 @@ def test_the_loss_is_that_of_a_plain_one(runs, kind, loss):
         wrong = replace(pretrained, target=replace(pretrained.target, number=0))
         with pytest.raises(IndexError):
             continual_of(config(), wrong, body, seed=1)[0].loss(0)
+
+
+def plain_loss_of_words(continual, texts, pretrained, body, before, step, held_words) -> torch.Tensor:
+    """L + R of single pairs (the mean of subwords, the last layer), each read alone in its sentences."""
+    total, held = torch.zeros(()), {}
+    for text, chosen in zip(texts, continual.batches.chosen(step), strict=True):
+        for row, item in chosen.tolist():
+            left, right = text.text.left[row].words, text.text.right[row].words
+            around = [(len(left), len(right)), (len(left) + 1, len(right) + 1)]
+            a, b = [*text.data.links.of_pair(row), *around][item]
+            f_left = plain_states(body, pretrained.target, left, 2, "mean")
+            f_right = plain_states(body, pretrained.source, right, 2, "mean")
+            total = total + (f_left[a] - f_right[b]).square().sum()
+            unmoved = plain_states(before, pretrained.source, right, 2, "mean")
+            for word in [b, *(range(len(right)) if held_words == "all" else ())]:
+                held[text.data.name, row, word] = (f_right[word] - unmoved[word].detach()).square().sum()
+    return sum(held.values(), total)
+
+
+@pytest.mark.parametrize("held_words", ["aligned", "all"])
+@pytest.mark.parametrize("kind", ["shared", "separate"])
+def test_the_loss_of_single_word_pairs_is_that_of_a_plain_one(runs, kind, held_words):
+    """Equation 2 as printed: a step draws 16 pairs of aligned words, of all that are pulled in the parallel text."""
+    pretrained = runs[kind]
+    body = copy.deepcopy(pretrained.model).eval()
+    loss = {"subword": "mean", "pulled": "all", "held_words": held_words}
+    continual, texts = continual_of(config(rows=16, sample="words", loss=loss), pretrained, body, seed=1)
+    before = copy.deepcopy(body)
+    moved(body)
+    for step in (0, 7):
+        assert [drawn.shape for drawn in continual.batches.chosen(step)] == [(16, 2)]
+        mine = continual.loss(step)
+        plain = 0.5 * plain_loss_of_words(continual, texts, pretrained, body, before, step, held_words)
+        torch.testing.assert_close(mine, plain, rtol=1e-5, atol=1e-4)
+        own, other = (torch.autograd.grad(x, body.layers.parameters(), allow_unused=True) for x in (mine, plain))
+        for a, b in zip(own, other, strict=True):
+            assert (a is None) == (b is None)
+            torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-3) if a is not None else None
+
+
+def test_an_epoch_of_single_pairs_draws_each_one_once(folders):
+    """Word alignments and sentence tokens alike, also with a number of pairs a step that does not divide theirs."""
+    base = open_base(str(folders["bert"]))
+    tokenizer = base.checkpoints[""].tokenizer
+    data = prepare_pair("x", TEXT, (tokenizer, tokenizer), DataConfig(dev=0), 40, 0)
+    for pulled, items in (("all", (6, 4, 3)), ("words", (4, 2, 1)), ("cls", (1, 1, 1))):
+        batches = SinglePairBatches([data], base.specials, LossConfig(pulled=pulled), 2, seed=3)
+        drawn = np.concatenate([batches.chosen(step)[0] for step in range(sum(items))])
+        expected = [(row, item) for row, count in enumerate(items) for item in range(count)]
+        first, second = (sorted(map(tuple, half.tolist())) for half in np.split(drawn, 2))
+        assert first == second == expected
+        assert not np.array_equal(*np.split(drawn, 2))
 
 
 def test_the_regularizer_is_from_f0_of_another_model(runs):

@@ -59,12 +59,18 @@ class SideWords:
 class WordPairs:
     """Sentence pairs, where row r of ``left`` translates row r of ``right``, and their word alignments.
 
-    ``links`` [links, 2] int64 holds the words of ``left`` and ``right`` that are aligned.
+    Attributes:
+        left: The sentences of the left side.
+        right: The sentences of the right side.
+        links: The words of ``left`` and ``right`` that are aligned, [links, 2] int64.
+        tokens: Numbers of the sentence tokens to use, [tokens] int64: r for the token before the sentence in row r, and
+            rows + r for the token after it. None uses all that the settings of the loss name.
     """
 
     left: SideWords
     right: SideWords
     links: Tensor
+    tokens: Tensor | None = None
 
     def side(self, side: Side) -> SideWords:
         return self.left if side == "left" else self.right
@@ -86,41 +92,116 @@ class WordPairs:
         """Return the indices of the sentence tokens, which follow all words: first tokens, then last tokens."""
         words = self.side(side)
         count = settings.sentence_tokens * len(words.input_ids)
-        return torch.arange(count, device=self.links.device) + len(words.start)
+        tokens = torch.arange(count, device=self.links.device) if self.tokens is None else self.tokens
+        return tokens + len(words.start)
+
+    def only(self, links: NDArray[np.int64], tokens: NDArray[np.int64]) -> WordPairs:
+        """Keep the alignments at ``links`` and the sentence ``tokens``. The sentences stay whole."""
+        kept, sides = self.links[torch.from_numpy(links)], []
+        for words, column in ((self.left, 0), (self.right, 1)):
+            aligned = torch.zeros_like(words.aligned)
+            aligned[kept[:, column]] = True
+            sides.append(replace(words, aligned=aligned))
+        return WordPairs(sides[0], sides[1], kept, torch.from_numpy(tokens))
 
     def to(self, device: torch.device) -> WordPairs:
-        return WordPairs(self.left.to(device), self.right.to(device), self.links.to(device, non_blocking=True))
+        tokens = None if self.tokens is None else self.tokens.to(device, non_blocking=True)
+        return WordPairs(self.left.to(device), self.right.to(device), self.links.to(device, non_blocking=True), tokens)
+
+
+class _Draws:
+    """Draws of ``count`` numbers a step from each of several pools, without replacement, a function of the seed.
+
+    Draw i of a pool of n numbers is number i mod n of the permutation of epoch ⌊i / n⌋.
+    """
+
+    def __init__(self, key: str, seed: int, sizes: Sequence[tuple[str, int]], count: int) -> None:
+        self.key, self.seed, self.sizes, self.count = key, seed, tuple(sizes), count
+        self._order = lru_cache(maxsize=2 * len(self.sizes))(self._permutation)
+
+    def _permutation(self, pool: int, epoch: int) -> NDArray[np.int64]:
+        name, size = self.sizes[pool]
+        return permutation(key_of(self.key, self.seed, name, epoch), size)
+
+    def of_step(self, step: int) -> list[NDArray[np.int64]]:
+        """Return the numbers of a step, an array [count] for each pool."""
+        result = []
+        for pool, (_, size) in enumerate(self.sizes):
+            places = [divmod(draw, size) for draw in range(step * self.count, (step + 1) * self.count)]
+            result.append(np.asarray([self._order(pool, epoch)[at] for epoch, at in places], np.int64))
+        return result
 
 
 class PairBatches:
     """Batches with ``rows`` sentence pairs of each pair of languages a step (Cao et al. 2020: two).
 
-    Sample i of a pair with n sentence pairs is number i mod n of the permutation of epoch ⌊i / n⌋. The largest pair has
-    ``epochs`` epochs, and the last step is filled up from the next epoch.
+    The largest pair has ``epochs`` epochs, and the last step is filled up from the next epoch.
     """
 
     def __init__(self, pairs: Sequence[PairData], special: Specials, rows: int, epochs: int, seed: int) -> None:
-        self.pairs, self.special, self.rows, self.seed = tuple(pairs), special, rows, seed
+        self.pairs, self.special = tuple(pairs), special
         self.steps = -(-max(len(pair.train) for pair in pairs) * epochs // rows)
-        self._order = lru_cache(maxsize=2 * len(self.pairs))(self._permutation)
-
-    def _permutation(self, pair: int, epoch: int) -> NDArray[np.int64]:
-        data = self.pairs[pair]
-        return data.train[permutation(key_of("adjust-order", self.seed, data.name, epoch), len(data.train))]
+        self._draws = _Draws("adjust-order", seed, [(pair.name, len(pair.train)) for pair in pairs], rows)
 
     def chosen(self, step: int) -> list[NDArray[np.int64]]:
         """Return the rows of a step's sentence pairs in the text of each pair of languages."""
-        samples = range(step * self.rows, (step + 1) * self.rows)
-        result = []
-        for which, data in enumerate(self.pairs):
-            places = [divmod(sample, len(data.train)) for sample in samples]
-            result.append(np.asarray([self._order(which, epoch)[at] for epoch, at in places], np.int64))
-        return result
+        return [data.train[drawn] for data, drawn in zip(self.pairs, self._draws.of_step(step), strict=True)]
 
     def batch(self, step: int, which: int = 0, count: int = 1) -> WordPairs:
         """Return micro-batch ``which`` of a step, with every ``count``-th sentence pair of each pair of languages."""
         rows = self.chosen(step)
         return word_pairs(self.pairs, [chosen[which::count] for chosen in rows], self.special)
+
+
+class SinglePairBatches:
+    """Batches with ``count`` single pairs of aligned items of each pair of languages a step (Impact, section 3).
+
+    The pairs are drawn from all that the loss pulls in the training sentences: aligned words, and the sentence tokens
+    that the settings name. A batch has whole sentences, because words are read in context, but only the drawn pairs are
+    aligned.
+    """
+
+    def __init__(
+        self, pairs: Sequence[PairData], special: Specials, settings: LossConfig, count: int, seed: int
+    ) -> None:
+        self.pairs, self.special = tuple(pairs), special
+        self._words = [np.diff(pair.links.offsets) * settings.pulls_words for pair in pairs]
+        """Pulled word alignments of each sentence pair, which are its first items."""
+        self._stops = [
+            np.cumsum(words[pair.train] + settings.sentence_tokens)
+            for words, pair in zip(self._words, pairs, strict=True)
+        ]
+        sizes = [(pair.name, int(stops[-1])) for pair, stops in zip(pairs, self._stops, strict=True)]
+        self._draws = _Draws("continual-pairs", seed, sizes, count)
+
+    def chosen(self, step: int) -> list[NDArray[np.int64]]:
+        """Return the pairs of a step for each pair of languages, [count, 2].
+
+        The columns are the row of the sentence pair and the number of the item: its word alignments in their order,
+        then the tokens before and after the sentence.
+        """
+        result = []
+        for data, stops, drawn in zip(self.pairs, self._stops, self._draws.of_step(step), strict=True):
+            at = np.searchsorted(stops, drawn, side="right")
+            starts = np.concatenate([[0], stops[:-1]])
+            result.append(np.stack([data.train[at], drawn - starts[at]], axis=1))
+        return result
+
+    def batch(self, step: int) -> WordPairs:
+        """Return the sentences of a step's pairs, each once, with these pairs as the only aligned items."""
+        chosen = self.chosen(step)
+        texts, places = zip(*(np.unique(drawn[:, 0], return_inverse=True) for drawn in chosen), strict=True)
+        total = sum(map(len, texts))
+        links, tokens, first_row, first_link = [], [], 0, 0
+        for which, (rows, place, drawn) in enumerate(zip(texts, places, chosen, strict=True)):
+            counts = np.diff(self.pairs[which].links.offsets)[rows]
+            starts = first_link + np.cumsum(counts) - counts  # in the alignments of the whole batch
+            item, words = drawn[:, 1], self._words[which][rows][place]
+            is_word = item < words
+            links.append((starts[place] + item)[is_word])
+            tokens.append((first_row + place + (item - words) * total)[~is_word])
+            first_row, first_link = first_row + len(rows), first_link + int(counts.sum())
+        return word_pairs(self.pairs, texts, self.special).only(np.concatenate(links), np.concatenate(tokens))
 
 
 def dev_batches(pair: PairData, special: Specials, rows: int) -> Iterator[WordPairs]:

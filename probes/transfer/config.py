@@ -173,7 +173,13 @@ class ContinualConfig(StrictModel):
     alpha: float = Field(default=0.01, ge=0.0)
     """Weight α of the alignment loss. 0 turns it off."""
     rows: int = Field(default=16, ge=1)
-    """Number of sentence pairs in a step."""
+    """Number of sentence pairs or of word pairs in a step, by ``sample``."""
+    sample: Annotated[Literal["sentences", "words"], OmitDefaultFromHash()] = "sentences"
+    """Pairs that a step draws: ``sentences`` with all their word alignments, or single pairs of aligned ``words``.
+
+    The paper prints ``words`` (section 3: "a small batch of aligned pairs of words"). With them, ``loss.pulled: all``
+    also draws pairs of sentence tokens, and ``loss.held_words: aligned`` holds only the drawn words.
+    """
     pairs: dict[str, PairConfig | None] = Field(default_factory=dict)
     """Sentence pairs with word alignments, as in an adjustment (default: the pretraining text and its derived copy)."""
     loss: LossConfig = LossConfig(subword="mean", pulled="all")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from pretrain.adjust.batches import PairBatches
+from pretrain.adjust.batches import PairBatches, SinglePairBatches
 from pretrain.adjust.loss import AlignmentLoss
 from pretrain.model.encoder import MaskedLM
 from probes.models.aligned import Aligned
@@ -17,11 +17,11 @@ from synthlang.rng import key_of
 
 
 class Continual:
-    """The loss α · (L + λR) on ``config.rows`` sentence pairs per step, which keeps the alignment during fine-tuning.
+    """The loss α · (L + λR) on ``config.rows`` pairs per step, which keeps the alignment during fine-tuning.
 
-    The sentence pairs and the dropout of a step depend only on (seed, step). ``body`` is the model that is fine-tuned.
-    ``before`` is the model f⁰ in R, such as the original of an adjusted model (equation 1). The default is a copy of
-    ``body``, so create this object before the first step.
+    The pairs are single word pairs or sentence pairs, by ``config.sample``. They and the dropout of a step depend only on
+    (seed, step). ``body`` is the model that is fine-tuned. ``before`` is the model f⁰ in R, such as the original of an
+    adjusted model (equation 1). The default is a copy of ``body``, so create this object before the first step.
 
     Raises:
         InputError: The model lacks a layer, or cannot read both languages.
@@ -42,7 +42,12 @@ class Continual:
             raise InputError(reason, keys="continual", hint=hint, code="conflict")
         self.config, self.body, self.seed = config, body, seed
         self._align = AlignmentLoss(body, before, config.loss)
-        self.batches = PairBatches([text.data for text in texts], pretrained.source.specials, config.rows, 1, seed)
+        data, special = [text.data for text in texts], pretrained.source.specials
+        self.batches = (
+            PairBatches(data, special, config.rows, 1, seed)
+            if config.sample == "sentences"
+            else SinglePairBatches(data, special, config.loss, config.rows, seed)
+        )
 
     def loss(self, step: int) -> Tensor:
         """Return the loss of a step, a scalar on the device of the model."""
