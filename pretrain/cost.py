@@ -31,6 +31,7 @@ class ModelSize:
         outputs: Number of ids among which a masked position chooses.
         others: Rows of the tables of positions and languages.
         copies: Further copies of separate layers.
+        dense: Whether the head has a dense layer and LayerNorm.
     """
 
     layers: int
@@ -40,13 +41,14 @@ class ModelSize:
     outputs: int
     others: int
     copies: int = 0
+    dense: bool = True
 
     @property
     def parameters(self) -> int:
         """Number of weights, with biases and LayerNorms. The output is tied to the word embeddings and has a bias."""
         d, ff = self.hidden, self.feed_forward
         layer = 4 * d * d + 2 * d * ff + ff + 9 * d
-        head = d * d + 3 * d
+        head = d * d + 3 * d if self.dense else 0
         return (self.layers + self.copies) * layer + self.words * (d + 1) + self.others * d + 2 * d + head
 
     def flops_of_layer(self, length: int, queries: int) -> int:
@@ -64,7 +66,7 @@ class ModelSize:
         each token (Kaplan et al. 2020, "Scaling Laws for Neural Language Models", section 2.1).
         """
         full, last = self.flops_of_layer(length, length), self.flops_of_layer(length, masked)
-        head = 2 * masked * self.hidden * (self.hidden + self.outputs)
+        head = 2 * masked * self.hidden * (self.hidden * self.dense + self.outputs)
         return 3 * (full * (self.layers - 1) + last + head) / length
 
 
@@ -93,6 +95,7 @@ def size_of_run(config: PretrainConfig, ids: int | None = None, exported: bool =
         others=(model.positions or config.batch.length) * (parts if separate else 1)
         + (parts if config.objective.uses_language_ids else 0),
         copies=len(sharing.layers) * (parts - 1),
+        dense=model.output == "dense",
     )
 
 

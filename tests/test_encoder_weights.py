@@ -17,14 +17,15 @@ from transformers import (
     RobertaConfig,
     RobertaForMaskedLM,
     XLMRobertaForMaskedLM,
+    XLMWithLMHeadModel,
 )
 
-from pretrain.config import SharingConfig
+from pretrain.config import ModelConfig, SharingConfig
 from pretrain.model.encoder import MaskedLM
 from pretrain.model.from_hf import from_hf
 from pretrain.model.to_hf import to_hf
 from synthlang.vocabularies import Extension
-from tests.encoder_cases import IDS, KINDS, SIZE, WIDTH, batch_of, model_of
+from tests.encoder_cases import IDS, KINDS, SHAPE, SIZE, WIDTH, batch_of, model_of
 from tests.refusals import refused
 
 ALL = np.arange(SIZE)
@@ -105,9 +106,30 @@ def test_an_export_is_loaded_by_transformers_and_computes_the_same(tmp_path):
     assert torch.equal(words[20], model.embeddings.words[len(IDS[0]) + list(IDS[1]).index(20)])
 
 
-def test_every_weight_of_ours_is_in_the_export():
+def test_a_linear_output_is_that_of_xlm(tmp_path):
+    """The states of the last layer by the word embeddings, as XLM has it, and as an XLM it can be opened again."""
+    linear = ModelConfig(**SHAPE.model_dump() | {"feed_forward": 4 * SHAPE.hidden, "output": "linear"})
+    model, batch = model_of(language_ids=True, shape=linear), batch_of()
+    assert batch.valid is not None
+    ids, valid = batch.input_ids[2:4], batch.valid[2:4]
+    config, state = to_hf(model, 1)
+    config.save_pretrained(tmp_path)
+    save_file(state, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    theirs, info = AutoModelForMaskedLM.from_pretrained(tmp_path, output_loading_info=True)
+    assert not any(info.values()) and isinstance(theirs, XLMWithLMHeadModel)
+    values = theirs.eval()(input_ids=ids, attention_mask=valid.long()).logits
+    states = model.hidden(ids, 1, valid)
+    expected = states @ model.embeddings.words.T + model.embeddings.bias
+    torch.testing.assert_close(logits(model, ids, 1, valid)[valid], expected[valid])
+    torch.testing.assert_close(values[valid], expected[valid], rtol=0, atol=1e-5)
+    again = start(tmp_path)
+    torch.testing.assert_close(logits(again, ids, 0, valid)[valid], expected[valid], rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [SHAPE, ModelConfig(layers=2, heads=2, hidden=8, feed_forward=32, output="linear")])
+def test_every_weight_of_ours_is_in_the_export(shape):
     """A change of any parameter that language 0 has is seen in its export."""
-    model = model_of(KINDS["sep emb + L1-2"], language_ids=True)
+    model = model_of(KINDS["sep emb + L1-2"], language_ids=True, shape=shape)
     for name, parameter in model.named_parameters():
         before = to_hf(model, 0)[1]
         with torch.no_grad():

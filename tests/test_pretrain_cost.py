@@ -53,6 +53,7 @@ def test_a_small_run_by_hand():
             600,
             [300, 300],
         ),
+        ({"model__output": "linear", "model__feed_forward": 64, "model__hidden": 16}, 600, [300, 300]),
     ],
 )
 def test_parameters_are_those_of_the_model(values, rows, own):

@@ -12,8 +12,9 @@ import pytest
 import torch
 from torch import Tensor
 from torch.nn import functional as F
-from transformers import BertConfig
+from transformers import BertConfig, RobertaConfig
 from transformers.models.bert.modeling_bert import BertPooler
+from transformers.models.roberta.modeling_roberta import RobertaClassificationHead
 
 from pretrain.model.text import Packed, Text
 from probes.transfer.config import HeadConfig
@@ -139,6 +140,23 @@ def test_classify_with_berts_pooler_is_as_in_hugging_face():
     states = torch.randn(3, 5, WIDTH)
     assert torch.equal(head.scores(states), head.linear(pooler(states)))
     assert not torch.allclose(head.scores(states), head.linear(states[:, 0]))
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("training", [False, True])
+def test_classify_with_the_layers_of_roberta_is_as_in_hugging_face(training):
+    """With dropout both before the dense layer and after tanh, drawn by the same generator."""
+    theirs = RobertaClassificationHead(RobertaConfig(hidden_size=WIDTH, num_labels=4, classifier_dropout=0.5))
+    head = ClassifyHead(hidden=WIDTH, classes=4, dropout=0.5, pooler="roberta").train(training)
+    dense = next(module for module in head.pooler.modules() if isinstance(module, torch.nn.Linear))
+    dense.load_state_dict(theirs.dense.state_dict())
+    head.linear.load_state_dict(theirs.out_proj.state_dict())
+    states = torch.randn(3, 5, WIDTH)
+    found = []
+    for scores in (head.scores, theirs.train(training)):
+        torch.manual_seed(1)
+        found.append(scores(states))
+    assert torch.equal(*found)
 
 
 def test_tags():

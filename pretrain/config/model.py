@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from synthlang.config import StrictModel
 from synthlang.errors import InputError
+from synthlang.references import OmitDefaultFromHash
+
+
+def _smoke_hidden(model: ModelConfig) -> int:
+    return model.heads * min(model.hidden // model.heads, 8)
 
 
 class ModelConfig(StrictModel):
     """The shape of a RoBERTa encoder."""
 
     smoke: ClassVar[Mapping[str, Any]] = {
-        "hidden": lambda model: model.heads * min(model.hidden // model.heads, 8),
-        "feed_forward": 128,
+        "hidden": _smoke_hidden,
+        "feed_forward": lambda model: 4 * _smoke_hidden(model) if model.output == "linear" else 128,
     }
 
     layers: int = Field(default=8, ge=1)
@@ -33,12 +38,26 @@ class ModelConfig(StrictModel):
     """Standard deviation of the random initial weights. 0.02 suits widths of 512 and more."""
     positions: int | None = Field(default=None, ge=8)
     """Size of the position table (default: the length of a row)."""
+    output: Annotated[Literal["dense", "linear"], OmitDefaultFromHash()] = "dense"
+    """Layers between the last layer and the tied output: a ``dense`` layer, GELU and LayerNorm, or none (``linear``).
+
+    RoBERTa and BERT have the former. XLM has a linear map alone, and its models are exported as XLMWithLMHeadModel,
+    whose feed-forward sublayers are four times as wide as the model.
+    """
 
     @model_validator(mode="after")
     def _heads_divide(self) -> ModelConfig:
         if self.hidden % self.heads:
             reason = f"{self.hidden} is not a multiple of heads ({self.heads})"
             raise InputError(reason, keys="hidden", hint=f"use a multiple of {self.heads}", code="conflict")
+        return self
+
+    @model_validator(mode="after")
+    def _as_xlm(self) -> ModelConfig:
+        if self.output == "linear" and self.feed_forward != 4 * self.hidden:
+            reason = f"{self.feed_forward} is not four times hidden ({self.hidden}), which output: linear needs"
+            hint = f"set it to {4 * self.hidden}, or output to dense"
+            raise InputError(reason, keys="feed_forward", hint=hint, code="conflict")
         return self
 
 

@@ -27,7 +27,8 @@ from synthlang.rng import key_of
 from synthlang.vocabularies.xlm_tokenizer import XLM
 
 ABSENT = -(2**40)  # so small that an access fails with any offset
-EPSILON = {"roberta": 1e-5, "xlm-roberta": 1e-5, "bert": 1e-12}  # epsilon of LayerNorm, by architecture
+EPSILON = {"roberta": 1e-5, "xlm-roberta": 1e-5, "bert": 1e-12, XLM: 1e-5}
+"""Epsilon of LayerNorm, by architecture. An XLM of random weights differs from a RoBERTa in its output alone."""
 
 
 class Embeddings(nn.Module):
@@ -159,7 +160,7 @@ class MaskedLM(nn.Module):
         pad: Id of the padding token, for exports.
         language_ids: True to add language embeddings.
         seed: Seed of the weights.
-        architecture: Name of the architecture in transformers.
+        architecture: Name of the architecture in transformers (default: XLM for a linear output, and else RoBERTa).
         epsilon: Epsilon of LayerNorm (default: the architecture's).
     """
 
@@ -173,10 +174,11 @@ class MaskedLM(nn.Module):
         pad: int,
         language_ids: bool,
         seed: int,
-        architecture: str = "roberta",
+        architecture: str | None = None,
         epsilon: float | None = None,
     ) -> None:
         super().__init__()
+        architecture = architecture or (XLM if shape.output == "linear" else "roberta")
         epsilon = EPSILON[architecture] if epsilon is None else epsilon
         self.shape, self.sharing, self.pad, self.architecture, self.epsilon = shape, sharing, pad, architecture, epsilon
         self.origin: dict[str, Any] | None = None  # the config of the checkpoint that the model started from

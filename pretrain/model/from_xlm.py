@@ -1,4 +1,4 @@
-"""Rename the weights of XLM's checkpoints (Lample and Conneau 2019) as in BERT, whose layers are equal.
+"""Rename the weights of XLM (Lample and Conneau 2019) as in BERT, whose layers are equal, and back.
 
 XLM differs from BERT in two points. It adds the embedding of the language to each token before the first LayerNorm, and
 its output reads the last layer directly.
@@ -17,32 +17,52 @@ from synthlang.errors import InputError
 LANGUAGES = "language_embeddings"
 NEEDED = {"gelu_activation": True, "causal": False, "asm": False, "is_encoder": True}
 NAMES = (
-    (r"transformer\.embeddings\.", "bert.embeddings.word_embeddings."),
-    (r"transformer\.position_embeddings\.", "bert.embeddings.position_embeddings."),
-    (r"transformer\.layer_norm_emb\.", "bert.embeddings.LayerNorm."),
-    (r"transformer\.lang_embeddings\.weight", LANGUAGES),
-    (r"transformer\.attentions\.(\d+)\.q_lin\.", r"bert.encoder.layer.\1.attention.self.query."),
-    (r"transformer\.attentions\.(\d+)\.k_lin\.", r"bert.encoder.layer.\1.attention.self.key."),
-    (r"transformer\.attentions\.(\d+)\.v_lin\.", r"bert.encoder.layer.\1.attention.self.value."),
-    (r"transformer\.attentions\.(\d+)\.out_lin\.", r"bert.encoder.layer.\1.attention.output.dense."),
-    (r"transformer\.layer_norm1\.(\d+)\.", r"bert.encoder.layer.\1.attention.output.LayerNorm."),
-    (r"transformer\.ffns\.(\d+)\.lin1\.", r"bert.encoder.layer.\1.intermediate.dense."),
-    (r"transformer\.ffns\.(\d+)\.lin2\.", r"bert.encoder.layer.\1.output.dense."),
-    (r"transformer\.layer_norm2\.(\d+)\.", r"bert.encoder.layer.\1.output.LayerNorm."),
-    (r"pred_layer\.proj\.", "cls.predictions.decoder."),
+    ("transformer.embeddings.", "bert.embeddings.word_embeddings."),
+    ("transformer.position_embeddings.", "bert.embeddings.position_embeddings."),
+    ("transformer.layer_norm_emb.", "bert.embeddings.LayerNorm."),
+    ("transformer.lang_embeddings.weight", LANGUAGES),
+    ("transformer.attentions.{}.q_lin.", "bert.encoder.layer.{}.attention.self.query."),
+    ("transformer.attentions.{}.k_lin.", "bert.encoder.layer.{}.attention.self.key."),
+    ("transformer.attentions.{}.v_lin.", "bert.encoder.layer.{}.attention.self.value."),
+    ("transformer.attentions.{}.out_lin.", "bert.encoder.layer.{}.attention.output.dense."),
+    ("transformer.layer_norm1.{}.", "bert.encoder.layer.{}.attention.output.LayerNorm."),
+    ("transformer.ffns.{}.lin1.", "bert.encoder.layer.{}.intermediate.dense."),
+    ("transformer.ffns.{}.lin2.", "bert.encoder.layer.{}.output.dense."),
+    ("transformer.layer_norm2.{}.", "bert.encoder.layer.{}.output.LayerNorm."),
+    ("pred_layer.proj.", "cls.predictions.decoder."),
 )
+"""The start of each name in XLM and in BERT, where {} is the number of a layer."""
 
 
 def bert_names(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Rename the weights of XLMWithLMHeadModel as in BertForMaskedLM. ``language_embeddings`` [L, d] keep this name."""
-    found = {}
-    for name, tensor in weights.items():
-        pattern, ours = next((pair for pair in NAMES if re.match(pair[0], name)), ("", ""))
-        found[re.sub(f"^{pattern}", ours, name)] = tensor
+    found = {_renamed(name, 0): tensor for name, tensor in weights.items()}
     words = found["bert.embeddings.word_embeddings.weight"]
     found["bert.embeddings.token_type_embeddings.weight"] = words.new_zeros(1, words.shape[1])
     found["cls.predictions.bias"] = found["cls.predictions.decoder.bias"]
     return found
+
+
+def xlm_names(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Rename the weights of BertForMaskedLM with one token type and without the layers of its head as in XLM.
+
+    The embedding of the token type is added to the positions.
+    """
+    found = {_renamed(name, 1): tensor for name, tensor in weights.items()}
+    (types,) = found.pop("bert.embeddings.token_type_embeddings.weight")
+    positions = "transformer.position_embeddings.weight"
+    found[positions] = found[positions] + types
+    found["pred_layer.proj.bias"] = found.pop("cls.predictions.bias")
+    return found
+
+
+def _renamed(name: str, column: int) -> str:
+    """Return the name of a weight in the other architecture. ``column`` of NAMES has the names of this one."""
+    for pair in NAMES:
+        pattern = re.escape(pair[column]).replace(r"\{\}", r"(\d+)")
+        if found := re.match(pattern, name):
+            return pair[1 - column].format(*found.groups()) + name[found.end() :]
+    return name
 
 
 def bert_config(config: Any, name: str) -> Any:

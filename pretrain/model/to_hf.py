@@ -9,8 +9,10 @@ from torch import Tensor, nn
 
 from pretrain.model.attention import SeparateLayers
 from pretrain.model.encoder import Embeddings, MaskedLM
+from pretrain.model.from_xlm import xlm_names
 from pretrain.model.hf_names import ARCHITECTURES, LAYER, PARTS, QKV, Names
 from synthlang.vocabularies import OURS
+from synthlang.vocabularies.xlm_tokenizer import XLM
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
@@ -21,7 +23,8 @@ def to_hf(model: MaskedLM, language: int) -> tuple[PretrainedConfig, dict[str, T
 
     With separate embeddings, an id that the language does not have gets the row of the first language that has it.
     """
-    names, shape, tables = ARCHITECTURES[model.architecture], model.shape, model.embeddings
+    is_xlm = model.architecture == XLM  # whose layers are those of BERT
+    names, shape, tables = ARCHITECTURES["bert" if is_xlm else model.architecture], model.shape, model.embeddings
     words, bias = _full_tables(tables, language)
     first = language * tables.length if tables.separate else 0
     positions = tables.positions[first : first + tables.length]
@@ -34,14 +37,14 @@ def to_hf(model: MaskedLM, language: int) -> tuple[PretrainedConfig, dict[str, T
         f"{body}.token_type_embeddings.weight": torch.cat([types.to(words), types.to(words) + tables.segments]),
         names.bias: bias,
         **_pair(f"{body}.LayerNorm", model.norm),
-        **_pair(names.dense, model.head.dense),
-        **_pair(names.norm, model.head.norm),
     }
+    if not is_xlm:
+        state |= _pair(names.dense, model.head.dense) | _pair(names.norm, model.head.norm)
     for number, layer in enumerate(model.layers):
         own = layer.copy(language) if isinstance(layer, SeparateLayers) else layer
         state |= _layer_to_hf(own, f"{names.body}.encoder.layer.{number}")
     state = {name: tensor.detach().to("cpu", torch.float32, copy=True).contiguous() for name, tensor in state.items()}
-    return _hf_config(model, names, before), state
+    return (_xlm_config(model), xlm_names(state)) if is_xlm else (_hf_config(model, names, before), state)
 
 
 def _full_tables(tables: Embeddings, language: int) -> tuple[Tensor, Tensor]:
@@ -98,3 +101,34 @@ def _hf_config(model: MaskedLM, names: Names, before: int) -> PretrainedConfig:
     }
     config: PretrainedConfig = getattr(transformers, names.config)(**settings)
     return config
+
+
+def _xlm_config(model: MaskedLM) -> PretrainedConfig:
+    """Return the config of an XLM with learned positions and without language embeddings."""
+    from transformers import XLMConfig
+
+    shape, tables = model.shape, model.embeddings
+    specials = {f"{name}_index": getattr(OURS, name) for name in ("bos", "eos", "pad", "unk", "mask")}
+    return XLMConfig(
+        architectures=["XLMWithLMHeadModel"],
+        dtype="float32",
+        vocab_size=tables.size,
+        emb_dim=shape.hidden,
+        n_layers=shape.layers,
+        n_heads=shape.heads,
+        dropout=shape.dropout,
+        attention_dropout=shape.dropout,
+        gelu_activation=True,
+        sinusoidal_embeddings=False,
+        n_langs=1,
+        use_lang_emb=False,
+        max_position_embeddings=tables.length,
+        embed_init_std=shape.init_std,
+        init_std=shape.init_std,
+        layer_norm_eps=model.epsilon,
+        **specials,
+        bos_token_id=OURS.bos,
+        eos_token_id=OURS.eos,
+        pad_token_id=OURS.pad,
+        tie_word_embeddings=True,
+    )

@@ -88,11 +88,12 @@ class HeadConfig(StrictModel):
 
     kind: Literal["linear", "crf", "bilstm_crf"] = "linear"
     """Head for words: ``linear``, ``crf``, or ``bilstm_crf`` with two BiLSTM layers (Kulshreshtha et al. 2020)."""
-    pooler: Annotated[bool, OmitDefaultFromHash()] = False
-    """Put BERT's pooler (a dense layer and tanh) below the linear map of ``<s>`` (nli).
+    pooler: Annotated[bool | Literal["roberta"], OmitDefaultFromHash()] = False
+    """Layers below the linear map of ``<s>`` (nli): none, BERT's pooler (``true``), or those of ``roberta``'s head.
 
-    The weights are those of the checkpoint. An adjusted model takes them from the model before the adjustment. If the
-    checkpoint has no pooler (such as RoBERTa), the weights are initialised randomly.
+    BERT's pooler is a dense layer and tanh, with the weights of the checkpoint. An adjusted model takes them from the
+    model before the adjustment. If the checkpoint has no pooler, the weights are initialised randomly. RoBERTa's head
+    has dropout, a dense layer and tanh, which is always initialised randomly.
     """
     dropout: float = Field(default=0.1, ge=0.0, lt=1.0)
     """Dropout below the head."""

@@ -175,7 +175,7 @@ class Transfer:
     @cached_property
     def _pooler(self) -> dict[str, Tensor] | None:
         """The pooler of the checkpoint, or of the model before an adjustment, or None for random weights."""
-        known = (self.pretrained.checkpoint, self.pretrained.original) if self.config.head.pooler else ()
+        known = (self.pretrained.checkpoint, self.pretrained.original) if self.config.head.pooler is True else ()
         found = (pooler_of(open_base(name)) for name in known if name is not None)
         return next((one for one in found if one is not None), None)
 

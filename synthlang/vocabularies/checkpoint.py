@@ -66,7 +66,8 @@ def read_checkpoint(name: str) -> Checkpoint:
     for path in paths.values():
         check_tokenizer_file(path)
     config = _config(place)
-    is_xlm = getattr(config, "model_type", None) == XLM
+    # Models of the shape of an XLM that were trained here have a tokenizer.json alone.
+    is_xlm = getattr(config, "model_type", None) == XLM and "vocab.json" in paths
     loaded: Any = _read(place, lambda: xlm_tokenizer(place) if is_xlm else _auto_tokenizer(place, config))
     backend = getattr(loaded, "backend_tokenizer", None)
     if not isinstance(backend, Tokenizer):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -28,16 +29,24 @@ def mean_loss(scores: Tensor, target: Tensor) -> Tensor:
 class ClassifyHead(Head):
     """Head that predicts a class for each row by a linear map of the state of ``<s>``.
 
-    Dropout and optionally a pooler come before the linear map. The pooler computes tanh(W · state + b). ``target`` is
-    the name of the target in a batch.
+    Dropout and optionally a pooler come before the linear map. The pooler computes tanh(W · state + b). With ``roberta``
+    there is dropout below the pooler, too, as in RobertaForSequenceClassification. ``target`` is the name of the target
+    in a batch.
     """
 
     def __init__(
-        self, *, hidden: int, classes: int, dropout: float, target: str = "label", pooler: bool = False
+        self,
+        *,
+        hidden: int,
+        classes: int,
+        dropout: float,
+        target: str = "label",
+        pooler: bool | Literal["roberta"] = False,
     ) -> None:
         super().__init__()
         self.target = target
-        self.pooler = nn.Sequential(nn.Linear(hidden, hidden), nn.Tanh()) if pooler else nn.Identity()
+        below = [nn.Dropout(dropout)] if pooler == "roberta" else []
+        self.pooler = nn.Sequential(*below, nn.Linear(hidden, hidden), nn.Tanh()) if pooler else nn.Identity()
         self.dropout = nn.Dropout(dropout)
         self.linear = nn.Linear(hidden, classes)
 
