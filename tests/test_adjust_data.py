@@ -15,7 +15,7 @@ from pretrain.hub import load_model, open_base
 from synthlang.config import parse
 from synthlang.corpus import Corpus
 from synthlang.parallel.links import Links
-from synthlang.parallel.pairs import LinkedText, read_pair
+from synthlang.parallel.pairs import DerivedPair, LinkedText, read_pair
 from synthlang.parallel.prepare import DataConfig, PairData, prepare_pair
 from synthlang.store import Store
 from tests.adjust_models import KINDS, save_model
@@ -193,7 +193,7 @@ BASE = {"model": "m", "pairs": {"p": PAIR}}
             "unknown",
         ),
         ({"loss": {"hold": -1}}, "loss.hold", "range"),
-        ({"pairs": {"p": {**PAIR, "unit": "subword"}}}, "pairs.p.unit", "unknown"),
+        ({"pairs": {"p": {**PAIR, "unit": "letter"}}}, "pairs.p.unit", "unknown"),
         ({"checkpoints": {"every": 5, "select": "best"}}, "checkpoints.select", "unsupported"),
     ],
 )
@@ -288,3 +288,35 @@ def test_a_file_of_links_counts_tokens_and_tokens_alike_are_dropped(tmp_path):
     data = prepare_pair("p", text, tokenizers, DataConfig(dev=0, exact_matches="drop"), 40, 0)
     assert data.links.of_pair(1) == [(0, 0)] and left[0] != right[0] and left[-1] == right[-1]
     assert data.counts["links between words written alike"] == 1
+
+
+def test_subwords_of_derived_languages_are_aligned_in_order(tmp_path):
+    """Token i of a word with token i of its counterpart, for every pair of aligned words."""
+    checkpoint = open_base(str(save_model(tmp_path / "model"))).checkpoints[""]
+    source = "builtin:mini-english?types=500&sentences=40"
+    given = {"kind": "derived", "source": source, "left": "trans+inv"}
+    words, tokens = (
+        read_pair(parse(DerivedPair, {**given, "unit": unit}), (checkpoint, checkpoint), Store(tmp_path / "data"))
+        for unit in ("word", "subword")
+    )
+    assert tokens.unit == "subword" and tokens.fingerprint != words.fingerprint
+    longest = 0
+    for row in range(20):
+        cut: list[list[list[tuple[int, str]]]] = []  # side → word → its tokens with their places in the sentence
+        for side in (words.left, words.right):
+            own = [
+                [str(i) for i in checkpoint.tokenizer.encode(word, add_special_tokens=False).ids]
+                for word in side[row].words
+            ]
+            first = np.cumsum([0, *map(len, own)])
+            cut.append([[(int(first[w]) + i, token) for i, token in enumerate(of)] for w, of in enumerate(own)])
+        for side, of in zip((tokens.left, tokens.right), cut, strict=True):
+            assert list(side[row].words) == [token for word in of for _, token in word]
+        expected = [
+            (a[0], b[0])
+            for left, right in words.links.of_pair(row)
+            for a, b in zip(cut[0][left], cut[1][right], strict=False)
+        ]
+        assert tokens.links.of_pair(row) == sorted(expected)
+        longest = max(longest, len(expected) - len(words.links.of_pair(row)))
+    assert longest > 0  # some words are cut

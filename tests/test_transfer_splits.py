@@ -12,7 +12,9 @@ from probes.transfer.run import Transfer
 from probes.transfer.splits import ONE_ONLY, OTHER_LABEL, load_data, mixed_batches
 from synthlang.config import parse
 from synthlang.corpus import Column
+from synthlang.language import parse_language
 from synthlang.tasks.batch import TaskBatch, join_batches
+from synthlang.tasks.derive import derive_task
 from tests.refusals import refused
 from tests.task_cases import CONTEXT, QUESTION, random_batch
 from tests.test_tasks_derive import Parser as Trees
@@ -180,3 +182,32 @@ def test_trees_of_one_set_alone_are_no_matter(run, files, monkeypatch):
 
 
 # --- real data ---
+
+
+def test_training_items_in_another_order_leave_the_test_items(run):
+    """SQuAD with the verb last (Impact, section 5.3): the same words with the object before the verb."""
+    plain, moved = (
+        load_data(config(mixed=False, sup=False, **own), run)
+        for own in (
+            {},
+            {"train_language": "sov"},
+        )
+    )
+    for name in ("source test", "target test"):
+        assert moved.sets[name].batch.strings(0) == plain.sets[name].batch.strings(0)
+    changed = 0
+    for name in ("source train", "source dev"):
+        before, after = (data.sets[name].batch for data in (plain, moved))
+        derived, _ = derive_task(before, parse_language("sov"))
+        assert after.ids == derived.ids and after.strings(0) == derived.strings(0)
+        assert [sorted(text.split()) for text in after.strings(0)] == [
+            sorted(text.split()) for text in before.strings(0)
+        ]
+        changed += sum(a != b for a, b in zip(after.strings(0), before.strings(0), strict=True))
+    assert changed > 50
+    assert plain.fingerprints["source"] != moved.fingerprints["source"]
+
+
+@pytest.mark.parametrize("change", [{"sup": True}, {"sup": False, "chosen_by": "mean"}])
+def test_what_needs_training_items_in_their_own_order_is_refused(change):
+    assert refused(config, mixed=False, train_language="sov", **change) == ("train_language", "conflict")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 ITEM_SETTINGS = {
     *("task", "train", "dev", "test", "target", "parser", "length", "score", "language", "mixed", "target_model"),
-    *("chosen_by", "dev_also"),
+    *("chosen_by", "dev_also", "train_language"),
 }
 """Settings that determine the items of a transfer and the columns that these items must have."""
 
@@ -62,6 +62,8 @@ class TransferStage(FinetuneStage):
         inputs.check_parser(config.parser)
         if config.parser is None and config.target is None and config.target_model is None:
             check_columns(language_of(config.language, known.run), splits)
+        if config.parser is None and config.train_language is not None:
+            check_columns(config.train_language, splits)
 
     def run(self, making: Making) -> None:
         """Fine-tune and test for one seed. Unfinished fits are kept in the folder ``<stage>.work``."""

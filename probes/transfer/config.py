@@ -19,6 +19,7 @@ from synthlang.catalogue import merged
 from synthlang.config import StrictModel, assigned, parse
 from synthlang.errors import InputError
 from synthlang.fingerprint import canonical_json
+from synthlang.language import NamedLanguage
 from synthlang.parallel.pairs import PairConfig, TextPair
 from synthlang.parallel.prepare import DataConfig
 from synthlang.references import ItemsSpec, LanguageSpec, ModelName, OmitDefaultFromHash, ParserSpec
@@ -217,6 +218,12 @@ class TransferConfig(StrictModel):
     """Target language: its name in the run (default: first derived one), or the specification of a derived language."""
     train: ItemsSpec | None = None
     """Training set of the source language, such as ``SOURCE#dev`` (default: the text that the run was trained on)."""
+    train_language: Annotated[NamedLanguage | None, OmitDefaultFromHash()] = None
+    """Language into which the training and dev items of the source language are derived (default: no change).
+
+    The model then trains on them, with the tokenizer of the source language. Test items stay as they are. In Impact,
+    section 5.3, it is ``sov``: SQuAD with the verb last. There is no SUP (``sup: false``).
+    """
     dev: ItemsSpec | None = None
     """Dev set of the source language (default: the dev split of ``train``, or one tenth of its items)."""
     test: ItemsSpec | None = None
@@ -371,6 +378,12 @@ class TransferConfig(StrictModel):
             ): (self.mixed and self.rotation),
             ("chosen_by", f"{self.chosen_by} needs a dev set of the target language", "set target.dev"): (
                 self.chosen_by != "source" and no_dev
+            ),
+            ("train_language", "leaves no items for SUP in their own order", "set sup to false"): (
+                self.train_language is not None and self.sup
+            ),
+            ("train_language", f"conflicts with chosen_by: {self.chosen_by}", "set chosen_by to source"): (
+                self.train_language is not None and self.chosen_by != "source"
             ),
             ("tested_on", f"{self.tested_on} needs a dev set of the target language", "set target.dev"): (
                 self.tested_on != "test" and no_dev

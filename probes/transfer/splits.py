@@ -30,6 +30,7 @@ from synthlang.sources import open_source
 from synthlang.sources.base import because, size_of
 from synthlang.tasks import TaskSet, choose, derive_task, split_for
 from synthlang.tasks.batch import TaskBatch, join_batches
+from synthlang.tasks.derive import DerivedTask
 
 DEV_SHARE = 10  # without a dev split, one in ten training items is held out
 COMMON = 0.9  # minimum share of ids of the smaller set that are in both sets, and minimum share of equal labels there
@@ -194,6 +195,17 @@ def parsed(splits: Splits, parser: str | None, report: Report) -> Splits:
     return {name: replace(split, task=done[id(split.task)]) for name, split in splits.items()}
 
 
+def trained_in(config: TransferConfig, pretrained: Pretrained, splits: Splits) -> Splits:
+    """Derive the training and dev sets in ``config.train_language``, if it is given."""
+    if config.train_language is None:
+        return splits
+    own = {name: split for name, split in splits.items() if name != "test"}
+    language = _bound(config.train_language, pretrained, splits["train"].task)
+    check_columns(language, own)
+    derived = {id(split.task): DerivedTask(split.task, language) for split in own.values()}
+    return {**splits, **{name: replace(split, task=derived[id(split.task)]) for name, split in own.items()}}
+
+
 @dataclass(frozen=True)
 class ItemSet:
     """The items of one set, with a reader for each text of an item.
@@ -241,7 +253,7 @@ class TransferData:
 def load_data(config: TransferConfig, pretrained: Pretrained, report: Report = silent) -> TransferData:
     """Read all sets, and derive the sets of a derived target language."""
     task, (splits, own, also) = open_splits(config, pretrained.text, pretrained.length)
-    splits = parsed(splits, config.parser, report)
+    splits = trained_in(config, pretrained, parsed(splits, config.parser, report))
     language = pretrained.target.language
     if not pretrained.natural:
         language = _bound(language, pretrained, splits["train"].task)
@@ -330,7 +342,7 @@ def _further(
 def load_training(config: TransferConfig, pretrained: Pretrained, report: Report = silent) -> TransferData:
     """Load the training and dev sets of the source language only."""
     task, splits = open_training(config, pretrained.text, pretrained.length)
-    splits = parsed(splits, config.parser, report)
+    splits = trained_in(config, pretrained, parsed(splits, config.parser, report))
     sets = _natural("source", splits, pretrained.source, config)
     _check_left(sets, config)
     return TransferData(task, sets, pretrained.target.language, {"source": _fingerprints(splits)})

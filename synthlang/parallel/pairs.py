@@ -26,11 +26,12 @@ from synthlang.parallel.aligners import FORMAT, FORWARD, REVERSE, Method, Progra
 from synthlang.parallel.links import Links, check_pharaoh, check_sentences, concatenate_links, read_pharaoh
 from synthlang.parallel.text import Cutter, ParallelText, Splitter, check_lines, in_subwords, read_joint, read_parallel
 from synthlang.progress import Say, unheard
-from synthlang.references import SourceSpec, UserFile
+from synthlang.references import OmitDefaultFromHash, SourceSpec, UserFile
 from synthlang.rewrite import INSERTED, Rewrite
 from synthlang.sources import open_source
 from synthlang.sources.base import Source, check_split, nothing_in
 from synthlang.store import Store
+from synthlang.vocabulary import encode_corpus
 
 
 class FileLinks(StrictModel):
@@ -107,6 +108,11 @@ class DerivedPair(StrictModel):
     """The derived language."""
     right: NamedLanguage = PARENT
     """The other language (default: the source language)."""
+    unit: Annotated[Literal["word", "subword"], OmitDefaultFromHash()] = "word"
+    """Unit of alignment: each ``word``, or each ``subword`` of the model's tokenizer.
+
+    With ``subword``, subword i of a word is aligned with subword i of the aligned word.
+    """
     tokenizers: tuple[str, str] | None = None
     """Languages of a pretraining run whose tokenizers encode left and right."""
 
@@ -143,14 +149,14 @@ def read_pair(
     Raises:
         InputError: The files do not match, or no sentence pair has a word alignment.
     """
-    linked = _derived(config) if isinstance(config, DerivedPair) else _text(config, tokenizers, store, say)
+    linked = _derived(config, tokenizers) if isinstance(config, DerivedPair) else _text(config, tokenizers, store, say)
     if not len(linked.links.left):
         hint = "use texts that translate each other, or other word alignments"
         raise InputError("no sentence pair has a word alignment", hint=hint, code="empty")
     return linked
 
 
-def _derived(config: DerivedPair) -> LinkedText:
+def _derived(config: DerivedPair, tokenizers: tuple[Cutter, Cutter]) -> LinkedText:
     source = open_source(config.source)
     for language in (config.left, config.right):
         if language.on_tokens:
@@ -163,7 +169,25 @@ def _derived(config: DerivedPair) -> LinkedText:
     lefts, rights, links = zip(*batches, strict=True)
     parents = {"source": source.fingerprint, "left": left.fingerprint, "right": right.fingerprint}
     name = fingerprint("derived-pair", split=config.split, parents=parents)
-    return LinkedText(concatenate(lefts), concatenate(rights), concatenate_links(links), name, {})
+    text = LinkedText(concatenate(lefts), concatenate(rights), concatenate_links(links), name, {})
+    return text if config.unit == "word" else _of_subwords(text, tokenizers)
+
+
+def _of_subwords(text: LinkedText, tokenizers: tuple[Cutter, Cutter]) -> LinkedText:
+    """Replace words by their tokens, and align token i of a word with token i of the word that it is aligned with."""
+    whole = in_subwords(ParallelText(text.left, text.right, text.fingerprint), tokenizers)
+    pair, links, firsts, counts = text.links.sentence, text.links, [], []
+    for cutter, corpus, column in zip(tokenizers, (text.left, text.right), (links.left, links.right), strict=True):
+        starts = encode_corpus(cutter.tokenizer, corpus).word_offsets
+        words = corpus.offsets[pair] + column
+        firsts.append(starts[words] - starts[corpus.offsets[pair]])
+        counts.append(np.diff(starts)[words])
+    common = np.minimum(*counts)
+    within = np.arange(common.sum()) - np.repeat(np.cumsum(common) - common, common)
+    left, right = (np.repeat(first, common) + within for first in firsts)
+    sure = np.ones(len(within), bool)
+    linked = Links.build(np.repeat(pair, common), left, right, sure, len(text.left))
+    return LinkedText(whole.left, whole.right, linked, whole.fingerprint, {}, "subword")
 
 
 def _text(config: TextPair, tokenizers: tuple[Cutter, Cutter], store: Store, say: Say) -> LinkedText:

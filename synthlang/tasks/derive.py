@@ -120,6 +120,34 @@ def _moved(answers: Answers, rewrite: Rewrite, corpus: Corpus, counts: Counter[s
     return Answers(answers.item[whole], low[whole], high[whole] + 1)
 
 
+class DerivedTask(TaskSet):
+    """A task whose items are all derived in a language, which is bound to the word counts that it needs."""
+
+    def __init__(self, task: TaskSet, language: Language) -> None:
+        self.task, self.language = task, language
+        self.name, self.kind, self.fields = f"{task.name} in {language.name}", task.kind, task.fields
+        self.tags, self.label_name, self.licence = task.tags, task.label_name, task.licence
+        self.splits, self.left_out, self.columns = task.splits, task.left_out, task.columns
+
+    @cached_property
+    def fingerprint(self) -> str:
+        return fingerprint("derived-task", task=self.task.fingerprint, language=self.language.fingerprint)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self.task.labels
+
+    def size(self, split: str) -> int | None:
+        """Return the size of the task, including items that the language leaves out."""
+        return self.task.size(split)
+
+    def batches(self, split: str) -> Iterator[TaskBatch]:
+        """Yield the derived items of a split in order."""
+        for batch in self.task.batches(split):
+            derived, counts = derive_task(batch, self.language)
+            yield replace(derived, counts=dict(Counter(batch.counts) + Counter(counts)))
+
+
 NO_PARSE = "sentences without a parse"
 NUMBER = "sentence"
 
