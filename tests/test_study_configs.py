@@ -40,6 +40,8 @@ DOSES = [
     for dose in ("trans", "inv", "perm", "reorder", "typology", "mark", "switch", "dictionary", "parallel", "sharing")
 ]
 OURS = [*DOSES, "typology", "emergence", "align_mlm-alpha"]
+OF_NO_NUMBERS = ["cao2020-examples", "impact-sov", "impact-yandex"]
+"""What papers report without numbers, in a section or an appendix."""
 MORE = {  # further studies of one size
     "tiny": [
         "align_mlm-grid-text",
@@ -49,12 +51,13 @@ MORE = {  # further studies of one size
         "emergence-map",
         "up-to-rotation",
         "sep-emb",
+        *OF_NO_NUMBERS,
     ],
-    "lab": ["align_mlm-trans+inv", "impact-sov", "impact-yandex"],
-    "paper": ["impact-sov", "impact-yandex"],
+    "lab": ["align_mlm-trans+inv", *OF_NO_NUMBERS],
+    "paper": OF_NO_NUMBERS,
 }
 FILES = [f"{size}/{name}" for size in SIZES for name in (*OF_PAPERS, *OURS, *MORE[size])]
-OFFLINE = [f"tiny/{name}" for name in (*OF_PAPERS, *OURS, "up-to-rotation", "sep-emb")]
+OFFLINE = [f"tiny/{name}" for name in (*OF_PAPERS, *OURS, *OF_NO_NUMBERS, "up-to-rotation", "sep-emb")]
 
 
 pytestmark = pytest.mark.usefixtures("place")
@@ -118,8 +121,6 @@ def test_sizes_of_a_study_have_the_same_labels_tasks_and_probes(name):
 
 OF_NO_TABLE = {"alpha-hardly-matters"}
 """Claims of an axis that no table has; docs/studies.md says how they are run."""
-NOT_RUN = {"tiny": {"subword-alignment-harms"}, "lab": set[str](), "paper": set[str]()}
-"""Claims of a label that a size says not to run: an external aligner reads the tokens."""
 
 
 @pytest.mark.parametrize("paper", TABLES)
@@ -128,7 +129,7 @@ def test_every_side_of_a_claim_is_run(size, paper):
     """A cell has the labels of what is looked up, each of those that it is a mean over, and measures it."""
     cells = [cell for table in TABLES[paper] for cell in study(f"{size}/{paper}-{table}")[1]]
     for claim in read_claims(paper):
-        for quantity in claim.quantities() if claim.id not in OF_NO_TABLE | NOT_RUN[size] else ():
+        for quantity in claim.quantities() if claim.id not in OF_NO_TABLE else ():
             task, probe = quantity.where.get("task"), quantity.measure.startswith("probe:")
             for averaged in product(
                 *([(axis, one) for one in labels] for axis, labels in quantity.average.items() if labels)
@@ -164,6 +165,22 @@ def test_every_printed_cell_is_run_or_said_not_to_be(name):
                     there = {label for c in fits for label in (c.tasks if axis == "task" else [c.labels.get(axis)])}
                     left_out = {label for label in averaged if label not in there}
                     assert all(label in told for label in left_out), (printed, left_out)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("table", ["table3", "table4", "figure1", "figure3"])
+def test_retrieval_fits_on_the_training_pairs_of_the_adjustment(table, size):
+    """Only pairs of the training set count as seen, and a rotation is fitted on them (Cao et al. 2020, section 3.3)."""
+    cells = [cell for cell in study(f"{size}/cao2020-{table}")[1] if cell.adjust is not None]
+    assert cells
+    for cell in cells:
+        adjusted = cell.adjust.data
+        for probe in cell.probes.values():
+            read = probe.data
+            assert (read.test, read.dev, read.gap) == (0, adjusted.test, adjusted.dev)
+            assert (read.sentences, read.draw, read.one_to_one) == (
+                adjusted.sentences, adjusted.draw, adjusted.one_to_one
+            )  # fmt: skip
 
 
 @pytest.mark.parametrize("name", OFFLINE)
