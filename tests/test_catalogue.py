@@ -56,6 +56,12 @@ def test_every_entry_can_be_read_and_says_what_it_is(kind):
         assert not {"about", "base", "words"} & entry.data.keys(), name
 
 
+def test_every_derived_language_names_what_it_follows():
+    """A work with its year, or that it is our own or the substitute for a natural language."""
+    named = re.compile(r"[A-Z]\w+ (et al\. |& \w+ )?\d{4}|ALIGN-MLM|is our own|Substitute for")
+    assert not [name for name in names("derived") if not named.search(" ".join(find("derived", name).about))]
+
+
 def test_every_part_is_used():
     """A part that nothing is based on is a mistake; so is a word that nothing is written with."""
     used: set[str] = set()
