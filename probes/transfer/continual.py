@@ -19,9 +19,10 @@ from synthlang.rng import key_of
 class Continual:
     """The loss α · (L + λR) on ``config.rows`` pairs per step, which keeps the alignment during fine-tuning.
 
-    The pairs are single word pairs or sentence pairs, by ``config.sample``. They and the dropout of a step depend only on
-    (seed, step). ``body`` is the model that is fine-tuned. ``before`` is the model f⁰ in R, such as the original of an
-    adjusted model (equation 1). The default is a copy of ``body``, so create this object before the first step.
+    The pairs are single word pairs or sentence pairs, by ``config.sample``. The pairs and the dropout of a step depend
+    only on (seed, step). ``body`` is the model that is fine-tuned. ``before`` is the model f⁰ in R, such as the
+    original of an adjusted model (equation 1). The default is a copy of ``body``, so create this object before the
+    first step.
 
     Raises:
         InputError: The model lacks a layer, or cannot read both languages.
