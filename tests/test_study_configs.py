@@ -174,6 +174,7 @@ def test_retrieval_fits_on_the_training_pairs_of_the_adjustment(table, size):
     cells = [cell for cell in study(f"{size}/cao2020-{table}")[1] if cell.adjust is not None]
     assert cells
     for cell in cells:
+        assert cell.adjust is not None
         adjusted = cell.adjust.data
         for probe in cell.probes.values():
             read = probe.data

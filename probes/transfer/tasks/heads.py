@@ -30,8 +30,8 @@ class ClassifyHead(Head):
     """Head that predicts a class for each row by a linear map of the state of ``<s>``.
 
     Dropout and optionally a pooler come before the linear map. The pooler computes tanh(W · state + b). With
-    ``roberta`` there is dropout below the pooler, too, as in RobertaForSequenceClassification. ``target`` is the name of
-    the target in a batch.
+    ``roberta`` there is dropout below the pooler, too, as in RobertaForSequenceClassification. ``target`` is the name
+    of the target in a batch.
     """
 
     def __init__(
