@@ -65,6 +65,11 @@ class Named:
     name: Any
 
 
+def as_written(named: Named) -> Any:
+    """Return what a config names as a JSON value: the name, or the settings of a whole language."""
+    return named.name.model_dump(mode="json") if isinstance(named.name, pydantic.BaseModel) else named.name
+
+
 _PLAIN = (int, float, type(None))
 """Types of values that cannot be references. Most values have one of these types."""
 

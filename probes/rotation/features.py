@@ -25,7 +25,7 @@ from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.fingerprint import fingerprint, sha256_file
 from synthlang.progress import Report, silent
-from synthlang.references import resolved
+from synthlang.references import as_written, resolved
 from synthlang.rng import key_of, permutation
 from synthlang.store import Store
 
@@ -158,7 +158,7 @@ def rotation_fingerprint(
 ) -> str:
     """Return the fingerprint of everything that the maps depend on."""
     unread = {"pairs", "map", "dictionary"}
-    settings = {key: value for key, value in resolved(config, lambda named: named.name).items() if key not in unread}
+    settings = {key: value for key, value in resolved(config, as_written).items() if key not in unread}
     read = {"layers": list(features.layers), "subword": features.subword}
     sides = [[reader.tokenizer.fingerprint, reader.number] for reader in (pretrained.target, pretrained.source)]
     parents: dict[str, Any] = {"model": pretrained.fingerprint, "text": text.text.fingerprint, "sides": sides}

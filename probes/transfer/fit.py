@@ -31,7 +31,7 @@ from synthlang.errors import InputError
 from synthlang.files import read_json
 from synthlang.fingerprint import canonical_json, fingerprint
 from synthlang.progress import Report, Say, silent, unheard
-from synthlang.references import resolved
+from synthlang.references import as_written, resolved
 from synthlang.rng import key_of, permutation
 
 FORMAT = 2  # increase if equal settings give other weights, or a state has other content
@@ -355,6 +355,6 @@ def fit_fingerprint(
     data = [hashlib.sha256(examples.lengths.astype(np.int64).tobytes()) for examples in sets]
     for digest, examples in zip(data, sets, strict=True):
         digest.update(canonical_json([list(examples.ids), list(examples.gold)]).encode())
-    parts = {"settings": resolved(config, lambda named: named.name), "data": [digest.hexdigest() for digest in data]}
+    parts = {"settings": resolved(config, as_written), "data": [digest.hexdigest() for digest in data]}
     weight = weights.hexdigest()
     return fingerprint("fit", format=FORMAT, weights=weight, further=further, seed=seed, metric=metric, **parts)

@@ -48,7 +48,7 @@ from synthlang.files import user_path
 from synthlang.fingerprint import fingerprint, sha256_file
 from synthlang.progress import Report, silent
 from synthlang.reading import Reading
-from synthlang.references import resolved
+from synthlang.references import as_written, resolved
 from synthlang.rng import key_of
 from synthlang.store import Store
 from synthlang.vocabularies.xlm_tokenizer import XLM
@@ -331,7 +331,7 @@ class Transfer:
     @contextmanager
     def _kept(self, config: TransferConfig, trained: Role, seed: int, own: Path | None) -> Iterator[Path | None]:
         """Yield the folder for a fit: the shared folder if it is free, else ``own``."""
-        settings = resolved(config.of_fit(trained), lambda named: named.name)
+        settings = resolved(config.of_fit(trained), as_written)
         name = f"fit-{fingerprint('fit', settings=settings, seed=seed, trained=trained)}"
         with nullcontext() if trained not in self.shared else self.shared[trained].taken() as common:
             folder = common or own
