@@ -127,7 +127,7 @@ def dictionary(
     seed: Annotated[int, option("Seed for sampling the words.", min=0)] = 0,
     target_source: Annotated[
         str | None,
-        option("Source in the other natural language. Translations must occur in it (default: none)."),
+        option("Source in the target language of a MUSE file. Translations must occur in it (default: none)."),
     ] = None,
 ) -> None:
     """Sample a bilingual dictionary and write it in MUSE format."""

@@ -153,7 +153,9 @@ def gc(
         str | None,
         option("Weights to keep: checkpoints (all), final, or results (none) (default: key keep of each study)."),
     ] = None,
-    unused: Annotated[bool, option("Deletion of stages that no study uses, besides weights.", "--unused")] = False,
+    unused: Annotated[
+        bool, option("Deletion of stages that no study uses, in addition to weights.", "--unused")
+    ] = False,
     dry_run: Annotated[
         bool, option("Dry run: the files to delete are listed, and nothing is deleted.", "--dry-run")
     ] = False,

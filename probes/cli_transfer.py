@@ -47,7 +47,7 @@ def transfer(
     ] = None,
     target_test: Annotated[
         str | None,
-        option("Test items in a natural target language, if there is one (default: none).", metavar="SOURCE"),
+        option("Test items in a natural target language (default: none).", metavar="SOURCE"),
     ] = None,
     seeds: Annotated[
         int, option("Number of fine-tuning seeds, from 0. A later call with more seeds only runs the new ones.", min=1)

@@ -132,7 +132,7 @@ def load_bases(names: Any, place: Path, below: tuple[Path, ...] = ()) -> dict[st
             result = merged(result, find(*path_or_name.split("/", 1)).data)
         elif path_or_name.resolve() in below:
             reason = f"{path_or_name} is itself based on this file"
-            raise InputError(reason, keys=BASE, hint="remove one of the two base keys", code="conflict")
+            raise InputError(reason, keys=BASE, hint="remove a base key of this cycle", code="conflict")
         else:
             result = merged(result, _with_bases(path_or_name, below))
     return result
@@ -247,7 +247,7 @@ def _items(item: Any, words: Words) -> list[Any]:
 
 
 def _spelled(key: str, words: Words) -> Iterator[tuple[str, Words]]:
-    """Expand one key, and yield each name with the words that are defined in its value."""
+    """Expand the words in a key. Yield each resulting name with the words that are defined in its value."""
     several = next((m for m in KEY_WORD.finditer(key) if m[2] or isinstance(words[m[1]], list | dict)), None)
     if several is None:
         yield WORD.sub(lambda m: str(words[m[1]]), key), words

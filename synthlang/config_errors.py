@@ -77,8 +77,9 @@ def _fault(model: type[pydantic.BaseModel], item: ErrorDetails, data: Any) -> In
     if kind == "value_error":
         return _broken_rule(keys, value, context["error"])
     if kind in SECTIONS:
-        section = f"{_show(value)} must be a section of keys, as in {keys[-1] if keys else 'NAME'}: {{KEY: VALUE}}"
-        return InputError(section, keys=keys, code="type")
+        last = keys[-1] if keys else "NAME"
+        form = "- {KEY: VALUE}" if last.isdigit() else f"{last}: {{KEY: VALUE}}"  # an item of a list, or a key
+        return InputError(f"{_show(value)} must be a section of keys, as in {form}", keys=keys, code="type")
     must = message.replace("Input should", "must")
     reason = f"{_show(value)} {must}" if must != message else f"{_show(value)}: {message}"
     return InputError(reason, keys=keys, code=CODES.get(kind, "type"))

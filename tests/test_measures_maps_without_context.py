@@ -63,7 +63,7 @@ def names_of(given, side: int) -> list[str]:
 
 def write_vec(path, vectors) -> str:
     rows = [f"{word} {' '.join(f'{number:.6f}' for number in row)}" for word, row in vectors.items()]
-    path.write_text(f"{len(rows)} {WIDTH}\n" + "\n".join(rows) + "\n")
+    path.write_text(f"{len(rows)} {len(rows[0].split()) - 1}\n" + "\n".join(rows) + "\n")
     return str(path)
 
 

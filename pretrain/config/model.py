@@ -17,7 +17,7 @@ def _smoke_hidden(model: ModelConfig) -> int:
 
 
 class ModelConfig(StrictModel):
-    """The shape of a RoBERTa encoder."""
+    """Size, dropout and initialization of a RoBERTa encoder."""
 
     smoke: ClassVar[Mapping[str, Any]] = {
         "hidden": _smoke_hidden,

@@ -146,7 +146,7 @@ def _config(base: Base, name: str) -> Any:
     for key, needed in NEEDED.items():
         found = getattr(config, key, needed)
         if found != needed:
-            reason = f"has {key} {found!r}, but only models with {needed!r} can be read"
+            reason = f"has {key} {found!r}, but only models with {key} {needed!r} can be read"
             raise InputError(reason, name, hint="use another model", code="unsupported")
     if config.pad_token_id is None:
         hint = "set pad_token_id in config.json to the id of the padding token"

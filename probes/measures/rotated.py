@@ -118,6 +118,10 @@ class Static:
             raise InputError(told, keys=name, hint=hint, code="empty")
         order = (0, 1) if moves == "target" else (1, 0)
         x, y = (self.vectors[i] for i in order)
+        if len(sizes := {one.vectors.shape[1] for one in self.vectors}) > 1:
+            told = f"vectors of {' and '.join(map(str, sorted(sizes)))} dimensions cannot be rotated onto each other"
+            hint = "use two files with the same number of dimensions"
+            raise InputError(told, keys=name, hint=hint, code="conflict")
         fitter = MapFitter(*(Normaliser.fit(one.vectors, self.config.normalise) for one in (x, y)))
         at = torch.from_numpy(rows[:, known])
         for of_x, of_y in zip(torch.split(at[order[0]], ROWS), torch.split(at[order[1]], ROWS), strict=True):

@@ -30,7 +30,7 @@ NAMED = 5
 """Maximum number of values that are not numbers, or of excluded runs, that a note lists."""
 FAILED = "failed"
 """Name of the column with the reason why a run is excluded, or ""."""
-NOT_A_STUDY = "is not the record of a study, which is an object with a list of cells"
+NOT_A_STUDY = "is not the record of a study, which is a JSON object with a list of cells"
 AGAIN = "restore the file, or run the study again"
 WITHOUT_CONTEXT = {
     "maps.embeddings.words.csls.mean.p@1": "embeddings, rotated",

@@ -105,7 +105,7 @@ def _versions(study: Study) -> Iterator[str]:
 
 
 def _cited(study: Study) -> Iterator[str]:
-    """Yield a line for each paper that the study reproduces, and for each source of its data."""
+    """Yield a line for each reproduced paper of the catalogue, and for each kind of source of the data."""
     with suppress(InputError):  # the section on claims notes a file that cannot be read
         papers = [read_paper(name) for name in papers_of(study) if name in catalogue.names("papers")]
         yield from (f"Paper: {paper.title}. {paper.citation}" for paper in papers)

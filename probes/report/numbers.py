@@ -62,7 +62,7 @@ def plural(n: int, noun: str) -> str:
 
 
 def first_few(names: Sequence[str], most: int, separator: str = ", ") -> str:
-    """Join the first names, and count the rest.
+    """Join the first ``most`` names, and add the number of the others.
 
     >>> first_few("abc", 3), first_few("abcd", 2, "; ")
     ('a, b, c', 'a; b; and 2 more')

@@ -70,7 +70,7 @@ class TranslationSet:
             scores: [q, k'] the similarities of the neighbours.
             at: Number of neighbours that count, from 1 to k'.
             credit: [n] for each of ``pairs``, 1/t if its answer is one of t tied nearest neighbours
-                (``pretrain.nearest``), else 0. From it follows the number of such ties, also beyond the list.
+                (``pretrain.nearest``), else 0. The number t also counts ties beyond the list.
         """
         width = neighbours.shape[1]
         assert 1 <= at <= width, (at, width)

@@ -94,7 +94,7 @@ class MapFitter:
         """
         if x.shape[1] != y.shape[1]:
             reason = f"vectors of {x.shape[1]} and {y.shape[1]} dimensions cannot be mapped to each other"
-            raise InputError(reason, hint="use two models with the same hidden size", code="conflict")
+            raise InputError(reason, hint="use vectors of the same size on both sides", code="conflict")
         # float64 keeps the precision for vectors far from 0
         normal = [side.apply(rows.detach().double()) for side, rows in zip(self.sides, (x, y), strict=True)]
         kept = ~(_nothing(x, normal[0], self.sides[0]) | _nothing(y, normal[1], self.sides[1]))

@@ -456,6 +456,6 @@ def _same_items(source: TaskBatch, target: TaskBatch) -> tuple[list[tuple[int, i
 
 
 def _bare(batch: TaskBatch, other: Corpus) -> TaskBatch:
-    """Return the items without labels and extra texts, and without columns that ``other`` lacks."""
+    """Return the items without labels, extra texts and counts, and without columns that ``other`` lacks."""
     columns = {name: column for name, column in batch.corpus.columns.items() if name in other.columns}
     return replace(batch, corpus=replace(batch.corpus, columns=columns), label=None, extra={}, counts={})

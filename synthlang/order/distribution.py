@@ -262,6 +262,6 @@ def _shared(
 def shared_distribution(
     model: str, substrate: str | None, weight: float, labels: str, scheme: Scheme
 ) -> dict[NodeClass, ClassDistribution]:
-    """Return the ``distribution`` of models given by name, built once per process."""
+    """Return the ``distribution`` of models given by name. The last few are cached until a model file changes."""
     contents = (load_model(model).content, load_model(substrate).content if substrate else None)
     return _shared(model, substrate, contents, weight, labels, scheme)

@@ -42,7 +42,7 @@ UNSEEN = "words with a label that training does not have"
 
 @dataclass(frozen=True)
 class LabelledWords:
-    """The words of items that have a gold label, and the rows that contain them.
+    """The words with a gold label in a set of items, and the rows that contain them.
 
     Attributes:
         reader: The reader that encoded the words.

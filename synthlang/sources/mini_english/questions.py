@@ -72,7 +72,7 @@ class _Query:
 
 @dataclass(frozen=True)
 class _Told:
-    """A fact in a context, with its roles, the number and words of its sentence, and its predicate."""
+    """A fact in a context, with its roles, the number and words of its sentence, and the tree node of its predicate."""
 
     fact: Clause
     roles: Roles
