@@ -116,13 +116,16 @@ def dictionary(
         str | None,
         option("Source for word counts, from its training split (default: none). A derived language needs one."),
     ] = None,
-    coverage: Annotated[float, option("Share of the words to put into the dictionary.", min=0.0, max=1.0)] = 0.25,
+    coverage: Annotated[
+        float, option("Share of the source words that the dictionary covers.", min=0.0, max=1.0)
+    ] = 0.25,
     by: Annotated[
-        Literal["type", "token"], option("Unit of --coverage: type (distinct words) or token (running words).")
+        Literal["type", "token"],
+        option("Unit of --coverage: type (distinct words) or token (running words, needs --source)."),
     ] = "type",
     order: Annotated[
         Literal["uniform", "frequent"],
-        option("Selection of the words: uniform (at random) or frequent (most frequent first)."),
+        option("Selection of the words: uniform (at random) or frequent (most frequent first, needs --source)."),
     ] = "uniform",
     seed: Annotated[int, option("Seed for sampling the words.", min=0)] = 0,
     target_source: Annotated[

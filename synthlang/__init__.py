@@ -118,9 +118,9 @@ def draw_dictionary(
         out: The folder to write.
         source: The source whose training split is counted.
         target_source: Text of the target language of a MUSE file. Pairs with other target words are left out.
-        coverage: Share of the words that are in the dictionary.
-        by: Unit of the share: word types or running words.
-        order: ``uniform`` draws words at random, and ``frequent`` takes the most frequent words first.
+        coverage: Share of the source words that the dictionary covers.
+        by: Unit of the share: word types, or running words, which need a source.
+        order: ``uniform`` draws words at random. ``frequent`` takes the most frequent words first and needs a source.
         seed: Seed of the draw.
 
     Returns:
