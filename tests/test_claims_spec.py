@@ -41,6 +41,16 @@ def test_a_claim_for_each_label():
     assert claims["retrieval-of-types"].note
 
 
+def test_choices_of_ours_are_dated_and_stand_ins_for_languages_are_named():
+    """Margins, limits and one-sided relations have a date, and claims that compare languages or pairs what is read."""
+    for claim in (claim for name in PAPERS for claim in read_claims(name)):
+        assert (claim.fixed is not None) == claim.has_choices, claim.id
+        named = {axis for one in claim.quantities() for axis in (*one.where, *one.average)}
+        named |= {axis for one in claim.correlate or () for axis in one.over}
+        named |= {axis for one in claim.entries() for axis in one.restrict_to}
+        assert bool(claim.tested_on) == bool(named & {"language", "pair"}), claim.id
+
+
 CLAIM = """
 paper: mine.yaml
 claims:
@@ -68,6 +78,10 @@ REFUSED = [
     ("right: {where", "right: {minus: {where: {method: A}}, where", f"{ENTRY}.minus", "conflict"),
     ("{method: A}}, right: {where: {method: B}}",
      "{method: A}, minus: {where: {method: C}}}, right: {where: {method: B}, minus: {}}", f"{AXIS}.method", "unknown"),
+    ("relation: greater", "relation: greater, above_floor: [{measure: delta}]", f"{ENTRY}.above_floor.0", "conflict"),
+    ("relation: greater", "relation: greater, above_floor: [{where: {method: C}}]", f"{AXIS}.method", "unknown"),
+    ("source: S", "source: S, fixed: {date: yesterday, reason: R.}", "claims.0.fixed.date", "type"),
+    ("source: S", "source: S, tested_on: {tiny: Thai}", "claims.0.tested_on.tiny", "unknown"),
     ("measure: zs, ", "measure: zs, instead: sup, fallback_measure: zs, ", f"{ENTRY}.instead", "duplicate"),
 ]  # fmt: skip
 """What is replaced in CLAIM, by what, and the place and kind of the fault."""
