@@ -9,7 +9,7 @@ from mkdocs.structure.files import File, Files
 
 from probes import reference
 
-VERDICT = re.compile(r"(?<=\| )(?:(?:mostly )?(agrees|replicates)|differs|does not replicate)(?= [(|])")
+VERDICT = re.compile(r"(?<=\| )(?:(agrees|replicates)|differs|does not replicate)(?= [(|])")
 
 
 def on_files(files: Files, config: Any) -> Files:

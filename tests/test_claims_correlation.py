@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from itertools import combinations, permutations
+from itertools import combinations, permutations, product
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +109,8 @@ def test_conditions_that_share_measurements_are_one(models):
 
 # --- claims ---
 
+DIFFERS = "does not replicate"
+
 OVER = {"x": {"measure": "alignment_all"}, "y": {"where": {"task": "pos"}, "measure": "delta"}, "over": ["cell"]}
 
 
@@ -158,10 +160,39 @@ def test_a_perfect_correlation_is_decided_by_its_p(count: int) -> None:
     assert over_cells([row | {"delta": 1.0} for row in rows]).verdict == "inconclusive"
 
 
-def test_a_perfect_correlation_of_layers_is_of_one_model() -> None:
-    rows = [measured({"pair": "en-fr"}, 0, name, float(n), layer=n) for n in range(6) for name in "xy"]
+def of_layers(models: int, slope: float, layers: int = 6) -> list[dict[str, Any]]:
+    """Two measures at each layer of two pairs of languages, which follow each other within a pair only."""
+    random = np.random.default_rng(2)
+    rows = []
+    for model, pair, layer in product(range(models), (0, 1), range(layers)):
+        x = layer + random.normal(0, 1.5)
+        for name, value in (("x", x - 50 * pair), ("y", slope * x + random.normal(0, 1.5) + 50 * pair)):
+            rows.append(measured({"pair": f"en-{pair}"}, model, name, float(value), layer=layer))
+    return rows
+
+
+def test_a_correlation_over_layers_is_a_mean_over_models() -> None:
+    """Layers of a model depend on each other: n is the number of models, by Fisher's z of each."""
+    rows = of_layers(4, 1.0)
     found = judge(claim(correlate={**ACROSS_LAYERS, "expect": "positive"}), observed([], rows))
-    assert found.verdict == "replicates" and found.one_model
+    values = np.array([row["value"] for row in rows]).reshape(4, 2, 6, 2)  # models, pairs, layers, x and y
+    ranks = stats.rankdata(values, axis=2) - 3.5
+    z = [np.arctanh(np.corrcoef(of[..., 0].ravel(), of[..., 1].ravel())[0, 1]) for of in ranks]
+    expected = stats.ttest_1samp(z, 0)
+    assert (found.verdict, found.n, found.unit) == ("replicates", 4, "models")
+    assert found.p.replicates == pytest.approx(expected.pvalue)
+    bounds = expected.confidence_interval(0.95)
+    ours = interval(found)
+    assert (ours.mean, ours.low, ours.high) == pytest.approx(tuple(np.tanh([np.mean(z), bounds.low, bounds.high])))
+    assert judge(claim(correlate={**ACROSS_LAYERS, "expect": "negative"}), observed([], rows)).verdict == DIFFERS
+
+
+@pytest.mark.parametrize(("models", "layers", "verdict"), [(1, 6, "inconclusive"), (3, 4, "not run")])
+def test_many_layers_of_one_model_decide_nothing(models: int, layers: int, verdict: str) -> None:
+    found = judge(
+        claim(correlate={**ACROSS_LAYERS, "expect": "positive"}), observed([], of_layers(models, 1.0, layers))
+    )
+    assert found.verdict == verdict
 
 
 def test_points_of_a_correlation_are_means_over_the_same_conditions() -> None:

@@ -11,7 +11,7 @@ from probes.claims.papers import read_claims
 from probes.claims.spec import Quantity
 from probes.claims.verdicts import judge
 from synthlang.errors import InputError
-from tests.claims import ACROSS_LAYERS, claim, delta_rows, interval, less, measured, observed, result
+from tests.claims import claim, delta_rows, interval, less, measured, observed, result
 
 
 def test_alignment_is_of_models_not_of_their_fine_tunings():
@@ -92,19 +92,6 @@ def test_layers(layer):
         assert found.ours is None
     else:
         assert interval(found).mean == pytest.approx(expected)
-
-
-def test_correlation_over_layers_within_pairs():
-    """A difference between the pairs is no correlation; the layers of one pair are."""
-    positive = claim(correlate={**ACROSS_LAYERS, "expect": "positive", "kind": "pearson"})
-    rows = []
-    for number, pair in enumerate(("en-fr", "en-zh")):
-        for layer in range(6):
-            value = 40.0 * number + layer + (layer % 2) * 0.1
-            rows.append(measured({"pair": pair}, 0, "x", 40.0 * number - layer, layer=layer))
-            rows += [measured({"pair": pair}, 0, "y", value, layer=layer)]
-    found = judge(positive, observed([], rows))
-    assert found.verdict == "does not replicate" and interval(found).mean < -0.99 and found.n == 12
 
 
 def test_the_last_step_counts_and_what_has_no_step_first():

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.optimize import brentq
 
 from probes.claims.comparisons import Comparison, decided, region
 from probes.claims.estimates import Estimate, difference, estimate
 from probes.claims.observed import ModelSeeds, Replicates
-from probes.claims.power import MOST, POWER, models_needed, power
+from probes.claims.power import EFFECT_LEVEL, MOST, POWER, Needed, models_needed, needed, power
 from probes.claims.verdicts import Verdict, judge
 from tests.claims import claim, less, observed, result
 
@@ -93,6 +94,24 @@ def test_what_cannot_be_decided_or_is_not_known():
     assert models_needed(replace(of(1.0, 1.0, 5), standard_error=None), region("greater")) is None
 
 
+@pytest.mark.parametrize(("relation", "margin", "mean", "spread"), [case for case in CASES if case[2]])
+def test_the_ends_belong_to_the_interval_of_the_effect_size(relation, margin, mean, spread):
+    """Under the effect at either end, the observed effect or more has a probability of 10 or 90 %, by SciPy."""
+    ours, asked = of(mean, spread, 6), region(relation, margin)
+    end = min((one for one in (asked.low, asked.high) if math.isfinite(one)), key=lambda one: abs(mean - one))
+    t = abs(mean - end) * 6**0.5 / spread
+    low, high = (brentq(lambda nc, of: stats.nct.cdf(t, 5, nc) - of, -9, 15, args=(share,)) for share in (0.9, 0.1))
+    assert EFFECT_LEVEL == 0.8
+    found = needed(ours, asked)
+    assert found is not None
+    for number, delta in ((found.fewest, high), (found.most, low)):
+        moved = end + math.copysign(delta * spread / 6**0.5, mean - end)
+        if relation == "equivalent" and abs(mean) < margin:
+            moved = math.copysign(max(0.0, math.copysign(1, mean) * moved), mean)  # not beyond the centre
+        assert number == (models_needed(of(moved, spread, 6), asked) if delta > 0 else math.inf)
+    assert found.fewest <= (models_needed(ours, asked) or 0) <= found.most
+
+
 # --- of a claim ---
 
 
@@ -108,16 +127,16 @@ def verdict(*parts: Comparison) -> Verdict:
     return Verdict("inconclusive", parts[0].interval, 4, "", parts)
 
 
-def alone(mean: float, tests: int) -> float:
-    found = models_needed(of(mean, 2.0, 4), region("greater"), tests)
+def alone(mean: float, tests: int) -> Needed:
+    found = needed(of(mean, 2.0, 4), region("greater"), tests)
     assert found is not None
     return found
 
 
 def test_all_that_is_open_has_to_hold_or_one_to_be_against_it():
     sure = part(9.0, outcome="holds")
-    assert verdict(part(1.0), part(2.0), sure).needed == alone(1.0, 3) > alone(2.0, 3)
-    assert verdict(part(1.0), part(-0.7), part(-2.0), sure).needed == alone(-2.0, 4) > alone(-2.0, 1)
+    assert verdict(part(1.0), part(2.0), sure).needed == alone(1.0, 3) != alone(2.0, 3)
+    assert verdict(part(1.0), part(-0.7), part(-2.0), sure).needed == alone(-2.0, 4) != alone(-2.0, 1)
     correlation = Comparison("r", part(1.0).interval, "inconclusive")
     assert verdict(part(1.0), correlation).needed is None  # of which nothing is said
     assert verdict(part(-2.0), correlation).needed == alone(-2.0, 1)
@@ -131,6 +150,7 @@ def test_results_say_it():
     found = judge(less(), observed(rows("A", [5.0, 6.0, 9.0]) + rows("B", [3.0, 6.5, 5.0])))
     ours = estimate(replicates([-2.0, 0.5, -4.0]))
     assert found.verdict == "inconclusive" and ours is not None
-    assert found.needed == models_needed(ours, region("less"))
+    assert found.needed == needed(ours, region("less"))
+    assert found.still_needed == "needs 6 to over 1,000 models"
     by_mean = claim(compare=[{"measure": "delta", "left": {}, "value": 0, "relation": "greater"}])
     assert judge(by_mean, observed(rows("A", [50.0, 51.0, 52.0]))).still_needed == ""

@@ -404,7 +404,7 @@ IN_EACH = [
 @pytest.mark.parametrize(
     ("ner", "verdict", "tally"),
     [
-        ({"A": [9, 8, 9], "B": [1, 1, 2]}, "replicates", "2 of 2 hold; ours is pos"),
+        ({"A": [9, 8, 9], "B": [1, 1, 2]}, "replicates", "2 of 2 hold; ours is ner"),
         ({"A": [1, 2, 2], "B": [9, 9, 8]}, "does not replicate", "1 of 2 holds, 1 fails; ours is ner"),
         ({"A": [9, 1, 5], "B": [5, 3, 7]}, "inconclusive", "1 of 2 holds, 1 inconclusive; ours is ner"),
         ({}, "replicates", "1 of 1 holds, 1 of 2 not run; ours is pos"),
@@ -502,6 +502,41 @@ def test_an_order_rests_on_one_set():
     assert judge(asked, observed(scores(**of))).verdict == "not run"
 
 
+# --- scores at the majority baseline ---
+
+
+def at_floor(majority: float | None, **more: Any) -> Any:
+    """Return the verdict that B is above A: it is by 30 points in pair y, and nothing is above 33 in pair x."""
+    values = {("A", "x"): 33.0, ("B", "x"): 33.2, ("A", "y"): 50.0, ("B", "y"): 80.0}
+    rows = [
+        result({"objective": o, "pair": pair}, m, zs=value + 0.1 * m * (1 + (o == "B")), majority=majority)
+        for (o, pair), value in values.items()
+        for m in range(4)
+    ]
+    left, right = ({"where": {"objective": name}} for name in "BA")
+    compare = {"measure": "zs", "relation": "greater", "margin": 20, "left": left, "right": right}
+    return judge(claim(compare=[{**compare, "above_floor": [right], **more}]), observed(rows))
+
+
+def test_conditions_at_the_majority_baseline_are_not_judged():
+    """By the interval of 95 %: 33.0 to 33.3 is not above 33.1 or 40. The mean of both pairs is 15 points, below 20."""
+    for majority in (33.1, 40.0):
+        found = at_floor(majority)
+        assert found.verdict == "replicates" and interval(found).mean == pytest.approx(30, abs=0.2)
+        assert "left out, at the majority baseline: x" in found.text
+    for majority in (20.0, None):
+        found = at_floor(majority)
+        assert interval(found).mean == pytest.approx(15.1, abs=0.2) and "baseline" not in found.text
+    assert at_floor(40.0, above_floor=[]).verdict == at_floor(20.0).verdict != "replicates"
+
+
+def test_a_claim_whose_conditions_are_all_at_the_majority_baseline_is_open():
+    found = at_floor(90.0)
+    assert (found.verdict, found.ours, found.outcomes) == ("inconclusive", None, [])
+    assert found.parts[0].at_floor and found.text.endswith("not judged, at the majority baseline: x, y")
+    assert found.still_needed == ""
+
+
 # --- the papers ---
 
 NOT_PRINTED = {
@@ -517,6 +552,8 @@ NOT_PRINTED = {
     *("parallel-does-not-improve-alignment", "align-aligns-better-than-xlm-with-any-parallel", "alpha-hardly-matters"),
 }
 """Claims whose measures are not printed."""
+OPEN_IN_PRINT = {"alignment-correlates-ner-without-align", "alignment-correlates-pos-without-align"}
+"""Claims of a correlation that the nine printed cells do not decide within the transforms (p = .065)."""
 
 
 @pytest.mark.parametrize("name", ["align_mlm", "cao2020", "emerging", "impact", "kulshreshtha2020"])
@@ -527,5 +564,6 @@ def test_the_papers_numbers_agree_with_their_claims(name: str) -> None:
         if claim_of_paper.id in NOT_PRINTED:
             assert found.verdict == "not run", claim_of_paper.id
         else:
-            assert found.verdict == "replicates", (claim_of_paper.id, found.text)
+            verdict = "inconclusive" if claim_of_paper.id in OPEN_IN_PRINT else "replicates"
+            assert found.verdict == verdict, (claim_of_paper.id, found.text)
             assert "comparisons were run" not in found.text, (claim_of_paper.id, found.text)

@@ -23,6 +23,7 @@ from probes.report.findings import FIGURES, MADE_BY, READINGS, STUDIES, check_pa
 from probes.report.findings_data import compared_papers
 from probes.report.findings_overview import OVERVIEW
 from probes.report.findings_paper import NOT_DECIDED, PLURALS
+from probes.report.numbers import p_value
 from tests.refusals import refusal, refused
 from tests.report_study import cells_of, change, change_rows, make_grid, report, write_measures
 
@@ -99,14 +100,14 @@ def lines_of(text: str) -> list[list[str]]:
 def test_the_claims_of_a_paper_have_a_line_each_with_both_numbers(project):
     text = section(paper(project), "Claims")
     header, *rows = lines_of(text)
-    assert header == ["Claim", "Paper", "Compared", "Ours", "Over", "Verdict", "Held"]
+    assert header == ["Claim", "Paper", "Compared", "Ours", "p", "Over", "Verdict", "Held"]
     row = next(row for row in rows if row[0] == "ALIGN beats MLM (align_mlm)")
     assert row[1] == "Δ: NLI 6.7 against 17.2, NER 15.5 against 43.3, POS 3.0 against 38.5"
-    assert row[2] == "trans+inv nli delta, ALIGN-MLM − MLM (&lt; 0)" and row[4] == "3 models (tiny)"
+    assert row[2] == "trans+inv nli delta, ALIGN-MLM − MLM (&lt; 0)" and row[5] == "3 models (tiny)"
     assert any("(&lt; 2, one-sided)" in row[2] for row in rows), "the margin of what is on par"
     assert re.fullmatch(r"[\d.]+ \([−\d.]+ to [−\d.]+\)", row[3])
-    assert all(re.fullmatch(r"(\d+) of (\d+)(, \d+ not run)?( \(needs .*\))?", row[6]) for row in rows)
-    verdicts = [row[5] for row in rows]
+    assert all(re.fullmatch(r"(\d+) of (\d+)(, \d+ not run)?( \(needs .*\))?", row[7]) for row in rows)
+    verdicts = [row[6].split(" (")[0] for row in rows]
     assert len({*verdicts}) > 1
     counts = {word: verdicts.count(word) for word in WORDS if word in verdicts}
     words = ", ".join(f"{n} {word if n == 1 else PLURALS[word]}" for word, n in counts.items())
@@ -116,11 +117,12 @@ def test_the_claims_of_a_paper_have_a_line_each_with_both_numbers(project):
     still = [one for one in found if one.verdict == NOT_DECIDED]
     known = [one.needed for one in still if one.needed is not None]
     assert known and all(f"({one.still_needed})" in text for one in still if one.needed is not None)
-    few, many = (sum(needed <= models for needed in known) for models in (20, 100))
-    assert f"{len(still)} claims that no scale decides, 20 models would decide {few} and 100 models {many}," in text
+    surely, perhaps = (sum(needed[end] <= 20 for needed in known) for end in (1, 0))
+    assert f"{len(still)} claims that no scale decides, 20 models would decide {surely} to {perhaps}, at 80 %" in text
     [judged] = [claim.main for claim in claims if claim.claim.id == "align-beats-mlm"]
     assert judged.ours is not None and row[3].startswith(f"{judged.ours.mean:.2f} ")
-    assert row[5:] == [judged.verdict, f"{judged.outcomes.count('holds')} of {len(judged.outcomes)}"]
+    assert re.fullmatch(r"(< )?[\d.]+ for \(1.000 against\)", row[4].replace("&lt;", "<"))
+    assert row[6:] == [judged.verdict, f"{judged.outcomes.count('holds')} of {len(judged.outcomes)}"]
     assert f"make {sum(len(one.outcomes) for one in found)} comparisons" in text
 
 
@@ -145,6 +147,21 @@ def test_the_pages_in_the_project_are_those_of_what_is_archived(tmp_path):
     assert {path.name for path in (folder / FIGURES).iterdir()} == drawn
     sizes = {study.name: sum(file.stat().st_size for file in study.iterdir()) for study in (folder / STUDIES).iterdir()}
     assert max(sizes.values()) < 400_000, sizes
+
+
+def test_ten_verdicts_are_recomputed_with_pandas_and_scipy_alone(monkeypatch):
+    """The code of docs/recompute.md, against the pages of the findings."""
+    monkeypatch.chdir(DOCS)
+    code = "".join(re.findall(r"^```python\n(.*?)^```$", Path("recompute.md").read_text(), re.DOTALL | re.MULTILINE))
+    assert {*re.findall(r"^(?:import|from) (\w+)", code, re.MULTILINE)} == {"json", "pandas", "scipy"}
+    names: dict[str, Any] = {}
+    exec(compile(code, "recompute.md", "exec"), names)
+    assert len(names["found"]) == 10 and len({word for *_, word in names["found"].values()}) == 3
+    for (name, claim), (inside, against, word) in names["found"].items():
+        rows = lines_of(section(Path(f"findings-{name}.md").read_text(encoding="utf-8"), "Claims"))[1:]
+        [row] = [row for row in rows if row[0].lower().startswith(f"{claim.replace('-', ' ')} (")]
+        shown = f"{p_value(inside)} for ({p_value(against)} against)"
+        assert (row[4].replace("&lt;", "<"), row[6].split(" (")[0]) == (shown, word), claim
 
 
 def test_the_first_page_in_the_project_is_short():
@@ -230,14 +247,15 @@ def test_a_name_has_one_colour_at_all_scales(project, tmp_path):
 
 
 def test_a_verdict_is_followed_by_those_of_scales_that_decide_differently(project, tmp_path):
-    turned = SMALL | {"objective": SMALL["objective"][::-1]}
-    archive_studies([paper_study(tmp_path / "other", "lab", turned, fingerprint="cd" * 8)], project / STUDIES)
+    other = paper_study(tmp_path / "other", "wide", fingerprint="cd" * 8)  # archived after tiny
+    change_rows(other, lambda row, of: {"delta": float(row["delta"]) + 50 * (of["objective"] == "ALIGN-MLM")})
+    archive_studies([other], project / STUDIES)
     _, *rows = lines_of(section(paper(project), "Claims"))
     every = lines_of(section(paper(project), "The claims at every scale"))[1:]
-    assert any("(" in row[5] for row in rows)
+    assert any("(" in row[6] for row in rows)
     for claim, *_, over, told, _held in rows:
         [(scale, other)] = [
-            (re.findall(r"\w+", row[4])[-1], row[5]) for row in every if row[0] == claim and row[4] != over
+            (re.findall(r"\w+", row[5])[-1], row[6]) for row in every if row[0] == claim and row[5] != over
         ]
         verdict = told.split(" (")[0]
         differs = other not in (NOT_DECIDED, verdict)

@@ -23,6 +23,7 @@ BASE = changed(
     pool="all",
     paper="align_mlm/table3",
     claims=["align_mlm"],
+    planned=5,
     compare=[{"language": ["trans", "trans+inv"]}],
     learned={"perplexity": 15},
     tasks={"pos": {}, "ner": {}},
@@ -41,6 +42,7 @@ def load(folder, *assignments: str, **own: Any):
 def test_what_is_about_the_base_is_not_inherited_unless_it_is_listed(tmp_path):
     config, cells = load(tmp_path)
     assert (config.title, config.pool, config.papers, config.claims, config.compare) == ("", "", (), (), [])
+    assert config.planned is None
     assert config.learned is not None and config.learned.perplexity == 15 and len(cells) == 3
     config, _ = load(tmp_path, claims=["align_mlm"], paper="align_mlm/table8", pool="mine")
     assert (config.pool, config.papers, config.claims) == ("mine", ("align_mlm/table8",), ("align_mlm",))

@@ -93,6 +93,7 @@ class Comparison:
         outside: p value of the opposite.
         singles: The comparison for each condition alone, if the whole is a mean over several conditions.
         none_against: True if each of the ``singles`` may fail the claim.
+        at_floor: True if the comparison was not judged because a score is at the majority baseline. ``why`` names it.
         against_alone: True if the comparison fails by itself, but not after Holm's correction.
         tested_by: The estimate and the region of the test, or None for a correlation.
     """
@@ -109,6 +110,7 @@ class Comparison:
     why: str = ""
     singles: tuple[Comparison, ...] = ()
     none_against: bool = False
+    at_floor: bool = False
     against_alone: bool = False
     tested_by: tuple[Estimate, Region] | None = None
 
@@ -130,7 +132,7 @@ class Comparison:
     def text(self) -> str:
         """Return the comparison in words: ``A − B (expected > 0): 3.1 (1.0 … 5.2), n = 3 models: holds``."""
         if self.interval is None:
-            return f"{self.what}: not run, {self.why}"
+            return f"{self.what}: {'not judged' if self.at_floor else 'not run'}, {self.why}"
         if not self.expected:
             return f"{self.what}: {self.said}"
         return f"{self.what} (expected {self.expected}): {self.said}: {self.outcome}"

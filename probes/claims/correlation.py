@@ -5,6 +5,9 @@ the same y of a model belong to one cluster too. Otherwise one alignment would c
 its model. Different measurements of one model, such as those of its languages, are separate conditions, and a
 correlation over them holds for that model only.
 
+Layers of one model depend on one another. A correlation over layers is therefore computed within each model, and its
+mean over models is tested like any other mean (estimates.py).
+
 A correlation holds or fails if its interval (bootstrap over conditions, with the models of a condition together)
 excludes 0 and its permutation p, if there is one, is at most .05. Otherwise it is inconclusive. With five conditions,
 only a perfect correlation that has a p can be decided. With fewer than five, the correlation is not run.
@@ -23,8 +26,8 @@ from scipy import stats
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from probes.claims.comparisons import Comparison, Outcome
-from probes.claims.estimates import DECIDED, LEVEL, NOTHING, SAME, common_conditions
+from probes.claims.comparisons import Comparison, Outcome, against_region
+from probes.claims.estimates import DECIDED, LEVEL, NOTHING, SAME, EstimateOrWhy, common_conditions, counted, estimate
 from probes.claims.observed import (
     GIVEN,
     Measured,
@@ -36,10 +39,12 @@ from probes.claims.observed import (
     restricted,
     with_fallback,
 )
-from probes.claims.spec import Correlate, Relation
+from probes.claims.spec import LAYER, Correlate, Relation
 from probes.report.numbers import plural
 from probes.results.pooling import Condition, drop_shared_runs
 from probes.statistics import Correlation, CorrelationKind, Interval, correlation, mean_of
+from probes.statistics.correlation_values import permuted
+from probes.statistics.correlations import groups_of
 
 Point = tuple[str, ...]
 """The labels that identify a point, one per axis."""
@@ -47,6 +52,8 @@ KEY = 0
 """Random key of the permutations and resamples."""
 FEWEST = 5
 """Fewest conditions of a correlation that can be decided. Over four, the p value is at least 2 / 24."""
+LARGEST = 1 - 1e-9
+"""Largest correlation whose z is finite."""
 RESAMPLED = 60
 """With more conditions p is Student's and the interval Fisher's, since resampling many takes seconds."""
 
@@ -65,9 +72,12 @@ def correlation_of(claim: Correlate, results: Results) -> Comparison:
     known = [pair for pair in pairs if isfinite(pair.x) and isfinite(pair.y)]
     of = " ".join(label for axis, label in read[0].where.items() if read[1].where.get(axis) == label)
     what = f"{claim.kind} of {read[0].measure} and {read[1].measure}{f', {of}' if of else ''}"
+    what += f", within {', '.join(claim.by)}" if claim.by else ""
     if not known:
         why = "no pair is of numbers" if pairs else "its points share no condition" if all(sides) else NOTHING
         return Comparison(what, why=why)
+    if LAYER in claim.over:
+        return _within_models(what, known, claim)
     blocks = ["\t".join(pair.point[len(claim.over) :]) for pair in known] if claim.by else None
     made = correlate_pairs(known, claim.kind, blocks)
     found = made.found
@@ -82,15 +92,43 @@ def correlation_of(claim: Correlate, results: Results) -> Comparison:
         f"{plural(lost, 'pair')} left out, not a number" if lost else "",
         f"{plural(alone, 'condition')} left out, which not all points have" if alone else "",
     ]
-    relation: Relation = "greater" if claim.expect == "positive" else "less"
-    outcome = outcome_of_correlation(None if found.r is None else ours, found.p, relation)
+    outcome = outcome_of_correlation(None if found.r is None else ours, found.p, _expected(claim))
     p = DECIDED if found.p is None else found.p
-    # measures do not name their model, but layers of the same seeds are of one model
-    layers = claim.over == ["layer"] and len({pair.model for pair in known}) == 1
+    p = 1.0 if outcome == "inconclusive" and p <= DECIDED else p  # its interval contains 0
+    towards = (ours.mean > 0) == (_expected(claim) == "greater")
     return Comparison(
-        what, ours, outcome, "conditions", made.one_model or layers, found.p,
-        p if outcome == "holds" else 1.0, p if outcome == "fails" else 1.0, said="; ".join(filter(None, said)),
+        what, ours, outcome, "conditions", made.one_model, found.p,
+        p if towards else 1.0, 1.0 if towards else p, said="; ".join(filter(None, said)),
     )  # fmt: skip
+
+
+def _expected(claim: Correlate) -> Relation:
+    return "greater" if claim.expect == "positive" else "less"
+
+
+def _within_models(what: str, pairs: Sequence[Pair], claim: Correlate) -> Comparison:
+    """Test the mean over models of the correlation over the layers of each, by Fisher's z = artanh r."""
+    models: dict[ModelSeeds, list[Pair]] = {}
+    for pair in pairs:
+        assert pair.model is not None, "pairs of results have a model"
+        models.setdefault(pair.model, []).append(pair)
+    values: Replicates = {}
+    for model, of in models.items():
+        blocks = groups_of(np.unique(["\t".join(pair.point[len(claim.over) :]) for pair in of], return_inverse=True)[1])
+        x, y = (np.array([pair[side] for pair in of], np.float64) for side in (1, 2))
+        r = float(permuted(x[None], y, blocks, claim.kind)[0])
+        if len({pair.point[: len(claim.over)] for pair in of}) >= FEWEST and isfinite(r):
+            values[model, None] = atanh(max(-LARGEST, min(r, LARGEST)))
+    why = f"no model has {FEWEST} layers whose measures vary"
+    found = against_region(f"{what}, within models", EstimateOrWhy(estimate(values), why), _expected(claim))
+    if found.interval is None:
+        return found
+    low, r, high = (
+        None if z is None else tanh(z) for z in (found.interval.low, found.interval.mean, found.interval.high)
+    )
+    bounds = "" if low is None or high is None else f" ({low:.2f} … {high:.2f})"
+    said = f"{r:.2f}{bounds}, n = {counted(found.interval.n, found.unit)}"
+    return replace(found, interval=replace(found.interval, mean=r, low=low, high=high), said=said)
 
 
 class Pair(NamedTuple):

@@ -283,5 +283,8 @@ def _check_claim(claim: Claim, labels: AxisLabels) -> None:
         check_quantity(quantity, labels)
     for entry in claim.entries():
         check_labels(entry.restrict_to, labels)
+    for compare in claim.compare or ():
+        for floor in compare.floors():
+            check_quantity(floor, labels)
     for correlate in claim.correlate or ():
         check_labels(dict.fromkeys((*correlate.over, *correlate.by), ()), {**labels, "layer": ()})

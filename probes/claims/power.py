@@ -1,4 +1,4 @@
-"""The number of models that would decide an inconclusive comparison, if its mean and spread stayed as they are.
+"""The number of models that would decide an inconclusive comparison, as an interval.
 
 The **power** of m models is the probability that they decide the comparison. Student's t test against an end of the
 region, at the level α, has the noncentrality δ = |mean − end| / standard error. Its power is P(T > t(1 − α; f)), where
@@ -7,20 +7,28 @@ models have s · √(n/m), and f grows in proportion to m − 1. A mean inside t
 lower end and below the upper end, so the power is at least 1 minus the sum of both risks. A mean outside has to be
 shown to lie beyond the nearer end.
 
-The number is a guide for the next study and not a promise, since a mean of few models is itself uncertain.
+The effect size (mean − end) / standard deviation is itself uncertain after few models. Its confidence interval follows
+from noncentral t: the bounds are the values of δ under which the observed t is exceeded with a probability of 10 and
+90 % (Steiger & Fouladi 1997). The fewest models belong to the upper bound, the most to the lower one. If the lower
+bound is not above 0, no number of models is enough.
 """
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from dataclasses import replace
+from typing import NamedTuple
 
+import numpy as np
 from scipy import special
 
 from probes.claims.comparisons import Region
 from probes.claims.estimates import DECIDED, Estimate
 
 POWER = 0.8
+EFFECT_LEVEL = 0.8
+"""Confidence level of the interval of the effect size. At 95 % it always contains 0 while a claim is undecided."""
 MOST = 1_000
 """Largest number of models that is given."""
 
@@ -38,14 +46,42 @@ def power(ours: Estimate, expected: Region, models: int, tests: int = 1) -> floa
     level = DECIDED / expected.sides / (1 if inside else tests)
     critical = special.stdtrit(degrees_of_freedom, 1 - level)
     far = [abs(ours.mean - end) / standard_error for end in ends]
-    risks = [
-        float(special.nctdtr(degrees_of_freedom, distance, critical)) for distance in (far if inside else [min(far)])
-    ]
-    return max(0.0, 1.0 - sum(risks))
+    risks = special.nctdtr(degrees_of_freedom, far if inside else min(far), critical)
+    return max(0.0, 1.0 - float(np.nan_to_num(risks).sum()))  # SciPy has NaN where the probability underflows
+
+
+class Needed(NamedTuple):
+    """The numbers of models for 80 % power at both ends of the interval of the effect size. Infinity is over MOST."""
+
+    fewest: float
+    most: float
+
+
+def needed(ours: Estimate, expected: Region, tests: int = 1) -> Needed | None:
+    """Return the interval of the number of models, or None if the spread is not known."""
+    if not ours.has_spread or ours.standard_error is None:
+        return None
+    ends = [end for end in (expected.low, expected.high) if math.isfinite(end)]
+    end = min(ends, key=lambda one: abs(ours.mean - one))
+    away = ours.mean - end
+    t, side = abs(away) / ours.standard_error, 1 if away >= 0 else -1
+    near, far = (
+        float(special.nctdtrinc(ours.degrees_of_freedom, 0.5 + half, t))
+        for half in (EFFECT_LEVEL / 2, -EFFECT_LEVEL / 2)
+    )
+    inside = expected.low < ours.mean < expected.high
+    centre = abs(sum(ends) / 2 - end) if len(ends) > 1 and inside else math.inf  # beyond it the other end is nearer
+    means = (end + side * min(delta * ours.standard_error, centre) for delta in (far, near))
+    fewest, most = (models_needed(replace(ours, mean=mean), expected, tests) for mean in means)
+    assert fewest is not None and most is not None, "the spread is known"
+    return Needed(fewest, most if near > 0 else math.inf)
 
 
 def models_needed(ours: Estimate, expected: Region, tests: int = 1) -> float | None:
-    """Return the fewest models with 80 % power: infinity for more than ``MOST``, None if the spread is not known."""
+    """Return the fewest models with 80 % power for this effect size: infinity for more than ``MOST``.
+
+    The number is None if the spread is not known.
+    """
     if not ours.has_spread:
         return None
     numbers = range(2, MOST + 1)

@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from itertools import product
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
@@ -30,6 +31,8 @@ from synthlang.errors import InputError, did_you_mean
 OF_PROBE = "probe:"
 """Prefix of the name of a probe's measure."""
 MEASURE = re.compile(r"parent|sup|zs|delta|alignment_(all|dictionary|held_out|forward)|mixed( \w+)?|probe:\S.*")
+LAYER = "layer"
+"""Axis of the layers of a measure that is looked up at each layer."""
 MARGIN = 2.0
 """Default margin of equivalent, non_inferior and non_superior, in points of a score in percent. Scores that the papers
 call a match differ by at most 1.7 points (ALIGN-MLM, NLI under trans+syn)."""
@@ -38,6 +41,8 @@ Average = dict[str, tuple[str, ...]]
 AxisLabels = Mapping[str, tuple[str, ...]]
 LabelsOfAxis = Annotated[list[str], Field(min_length=1)]
 Layer = int | Literal["first", "last", "lower", "upper", "middle", "mean", "best", "each"]
+TestedOn = Literal["derived languages"]
+"""What stands for the natural languages that a claim names, in studies of one scale."""
 Relation = Literal["greater", "less", "non_inferior", "non_superior", "equivalent"]
 _Entry = TypeVar("_Entry", bound="ClaimEntry")
 
@@ -189,6 +194,9 @@ class Compare(ClaimEntry):
             ``equivalent`` means a difference of at most ``margin``. The tests are in comparisons.py.
         margin: The margin in the unit of the measure (default: 0 for ``greater`` and ``less``, else MARGIN).
         none_against: True if, in addition to the mean over conditions, no single condition may contradict the claim.
+        above_floor: Scores that have to lie above the majority baseline. Conditions in which one of them does not (the
+            95 % interval of its distance to the baseline is not above 0) are not judged, since nothing more can be lost
+            there.
     """
 
     left: ComparedSide
@@ -197,6 +205,7 @@ class Compare(ClaimEntry):
     relation: Relation
     margin: float | None = None
     none_against: bool = False
+    above_floor: list[ClaimSide] = Field(default_factory=list)
 
     _renamed_relations = renamed_values("relation", near="equivalent", no_less="non_inferior", no_more="non_superior")
 
@@ -224,6 +233,19 @@ class Compare(ClaimEntry):
         if not directional and self.margin == 0:
             raise InputError(f"must be above 0 for {self.relation}", keys="margin", code="range")
         return self
+
+    @model_validator(mode="after")
+    def _floors_fit(self) -> Compare:
+        for number, floor in enumerate(self.floors()):
+            if floor.measure not in ("zs", "sup"):
+                hint = "add measure: zs to the entry of above_floor"
+                reason = f"{floor.measure!r} has no majority baseline"
+                raise InputError(reason, keys=["above_floor", str(number)], hint=hint, code="conflict")
+        return self
+
+    def floors(self) -> list[Quantity]:
+        """Return the scores that have to lie above the majority baseline."""
+        return [side.within(self) for side in self.above_floor]
 
     @property
     def points(self) -> float:
@@ -272,7 +294,7 @@ class Correlate(ClaimEntry):
     def _axes_fit(self) -> Correlate:
         if self.measure is None and None in (self.x.measure, self.y.measure):
             raise InputError("is required for x and y", keys="measure", code="missing")
-        if ("layer" in (*self.over, *self.by)) != all(side.layer == "each" for side in self.quantities()):
+        if (LAYER in (*self.over, *self.by)) != all(side.layer == "each" for side in self.quantities()):
             hint = "give both or none: layer: each for x and y, and layer as an axis in over or by"
             raise InputError("is an axis without layer: each, or the reverse", keys="layer", hint=hint, code="conflict")
         if other := [axis for axis in self.restrict_to if axis not in (*self.over, *self.by)]:
@@ -289,12 +311,21 @@ class Correlate(ClaimEntry):
         return [self.x.within(self), self.y.within(self)]
 
 
+class Fixed(StrictModel):
+    """The last change of a choice that the paper leaves open: margins, limits and one-sided relations."""
+
+    date: date
+    reason: str = Field(min_length=1)
+
+
 class Claim(StrictModel):
     """A claim: a sentence, its source, the paper's numbers, and the comparisons that test it.
 
     Attributes:
         note: A note on the studies that have to be joined to test the claim, or on a part that no study can run.
         require_all: True if the claim counts as not run unless every comparison could be made.
+        fixed: The last change of the claim's margins, limits and one-sided relations.
+        tested_on: Scale → what stands there for the natural languages that the claim names. The verdict shows it.
     """
 
     renamed_keys: ClassVar[Mapping[str, str]] = {"whole": "require_all"}
@@ -305,6 +336,8 @@ class Claim(StrictModel):
     paper: str = ""
     note: str = ""
     require_all: bool = False
+    fixed: Fixed | None = None
+    tested_on: dict[str, TestedOn] = Field(default_factory=dict)
     compare: list[Compare] | None = Field(default=None, min_length=1)
     order: list[Order] | None = Field(default=None, min_length=1)
     correlate: list[Correlate] | None = Field(default=None, min_length=1)
@@ -336,6 +369,12 @@ class Claim(StrictModel):
         """Yield all quantities that are looked up."""
         for entry in self.entries():
             yield from entry.quantities()
+
+    @property
+    def has_choices(self) -> bool:
+        """True if a comparison has a margin, a limit or a one-sided relation, which ``fixed`` dates."""
+        of = self.compare or ()
+        return any(one.margin or one.value or one.relation not in ("greater", "less") for one in of)
 
     def entries(self) -> Sequence[Compare | Order | Correlate]:
         """Return the entries of the one form that the claim has."""

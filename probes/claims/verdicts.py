@@ -1,25 +1,24 @@
-"""The verdict of a claim: its comparisons are looked up in results, tested one by one, and combined.
+"""The verdict of a claim: the outcomes of its comparisons, combined.
 
-comparisons.py and correlation.py test a single comparison. A claim has one of five verdicts:
+sides.py looks up the comparisons of a claim. comparisons.py and correlation.py test a single one. The verdicts:
 
-    replicates          Every comparison that could be made holds by itself. All of them have to hold, so chance gives
-                        this verdict in at most 5 % of cases, whatever their number, and nothing is corrected
-                        (intersection–union test, Berger 1982). An ``order`` holds if each step of it does.
-    mostly replicates   Not all hold, but at 5 % more than half of them are shown to hold, by Benjamini & Heller's
-                        test of the partial conjunction (2008, Simes' version). It takes at least three comparisons.
-    does not replicate  The comparisons contradict the claim together: Simes' test (1986) rejects at 5 % that all
-                        hold.
+    replicates          Every comparison that could be made holds. The p value for the claim is the largest p of its
+                        comparisons. All of them have to hold, so nothing is corrected (intersection–union test,
+                        Berger 1982). An ``order`` holds if each step of it does.
+    does not replicate  The opposite of a comparison is shown. The p value against the claim is the smallest p of its
+                        comparisons after Holm's correction.
     inconclusive        Anything else.
+    not yet judged      Planned models are missing (planned.py).
     not run             No comparison could be made, or a claim with ``require_all`` misses one.
 
-A single comparison counts as failed after Holm's correction over the claim. If one fails, the claim does not replicate.
-A comparison that is a mean over several conditions (such as language pairs) is also made for each condition alone, and
-these outcomes are counted. They decide nothing unless the comparison has ``none_against``. Then each of them may fail
-the claim, but need not hold.
+Either p value decides at 5 %. The confirmed claims of a paper are decided together, at a false discovery rate of 5 %
+under any dependence (Benjamini & Yekutieli 2001). Both p values of each claim belong to the family, and those of a
+claim that is not yet judged count as 1.
 
-Comparisons whose conditions have the same axes are made over their common conditions. With ``minus`` a gap of gaps is
-tested: (left − subtracted from left) − (right − subtracted from right). If the measure has no values, its
-``fallback_measure`` is read, and the text names the measure that was read.
+The number of comparisons that hold and fail (after Holm's correction) is counted beside the verdict. A comparison that
+is a mean over several conditions (such as language pairs) is also made for each condition alone, and these outcomes are
+counted. They decide nothing unless the comparison has ``none_against``. Then each of them may fail the claim, but need
+not hold.
 """
 
 from __future__ import annotations
@@ -28,31 +27,43 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
-from operator import attrgetter
-from typing import Literal, get_args
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
-from probes.claims.comparisons import Comparison, Outcome, against_region, decided
-from probes.claims.correlation import correlation_of
-from probes.claims.estimates import DECIDED, NOTHING, Unit, common_conditions, counted, estimate_over, named
-from probes.claims.observed import Results, Series, restricted, with_fallback
-from probes.claims.power import MOST, models_needed
-from probes.claims.spec import OF_PROBE, Claim, Compare, Order, Quantity, Relation
-from probes.results.pooling import Condition, drop_shared_runs
+from scipy import stats
+
+from probes.claims.comparisons import Comparison, Outcome, decided
+from probes.claims.estimates import DECIDED, NOTHING, Unit
+from probes.claims.observed import Results
+from probes.claims.planned import Plan, Status, status_of
+from probes.claims.power import MOST, Needed, needed
+from probes.claims.sides import comparisons_of
+from probes.claims.spec import Claim
 from probes.statistics import Interval, corrected
 
-Word = Literal["replicates", "mostly replicates", "does not replicate", "inconclusive", "not run"]
+Word = Literal["replicates", "does not replicate", "inconclusive", "not yet judged", "not run"]
 WORDS: tuple[Word, ...] = get_args(Word)
 EARLIER = "before Holm's correction"
-Decided = Literal[Outcome, "most hold"]
-"""Outcome of a claim."""
-WORD_OF: dict[Decided, Word] = {
+WORD_OF: dict[Outcome, Word] = {
     "holds": "replicates",
-    "most hold": "mostly replicates",
     "fails": "does not replicate",
     "inconclusive": "inconclusive",
     "not run": "not run",
 }
+
+
+class PValues(NamedTuple):
+    """The p values for a claim and against it."""
+
+    replicates: float = 1.0
+    opposite: float = 1.0
+
+    @property
+    def outcome(self) -> Outcome:
+        """The outcome at 5 %. A shown opposite counts first, since a single condition may fail a mean that holds."""
+        return "fails" if self.opposite <= DECIDED else decided(self.replicates, 1.0)
+
+
+UNTESTED = PValues()
 
 
 @dataclass(frozen=True)
@@ -67,6 +78,9 @@ class Verdict:
         tally: A text for several comparisons: the numbers that hold and that were not run, and the one of ``ours``.
         what: The comparison that ``ours`` belongs to.
         expected: The region that the claim expects for ``what``. It is empty for a correlation.
+        p: The p values for the claim and against it.
+        adjusted: The same p values over all confirmed claims of the paper. They decide a confirmed verdict.
+        plans: The planned models of each study that the verdict rests on.
     """
 
     verdict: Word
@@ -79,6 +93,14 @@ class Verdict:
     tally: str = ""
     what: str = ""
     expected: str = ""
+    p: PValues = UNTESTED
+    adjusted: PValues | None = None
+    plans: tuple[Plan, ...] = ()
+
+    @property
+    def status(self) -> Status:
+        """How the verdict came about."""
+        return status_of(self.plans)
 
     @property
     def outcomes(self) -> list[Outcome]:
@@ -86,58 +108,98 @@ class Verdict:
         return [part.outcome for part in self.parts if part.interval is not None]
 
     @property
-    def needed(self) -> float | None:
-        """The number of models, or of what ``unit`` names, that would decide an inconclusive claim.
+    def needed(self) -> Needed | None:
+        """The numbers of models, or of what ``unit`` names, that would decide an inconclusive claim.
 
-        The present means and spreads are assumed to be the true ones. If a comparison leans against the claim, this is
-        the number at which the first such comparison would fail. Otherwise it is the number at which all would hold. It
-        is None if it is not known.
+        If a comparison leans against the claim, these are the numbers at which the first such comparison would fail.
+        Otherwise all would hold. The interval is that of the effect sizes (power.py). It is None if it is not known.
         """
         if self.verdict != "inconclusive":
             return None
         tests = sum(part.tested is not None for part in self.parts)
         left = [part for part in self.parts if part.outcome == "inconclusive"]
-        numbers = [part.tested_by and models_needed(*part.tested_by, tests) for part in left]
+        numbers = [part.tested_by and needed(*part.tested_by, tests) for part in left]
         known = [(part.outside < part.inside, n) for part, n in zip(left, numbers, strict=True) if n is not None]
-        if any(against for against, _ in known):
-            return min(number for against, number in known if against)
-        return max((number for _, number in known), default=None) if len(known) == len(numbers) else None
+        if against := [number for leans, number in known if leans]:
+            return Needed(*map(min, zip(*against, strict=True)))
+        return Needed(*map(max, zip(*(n for _, n in known), strict=True))) if len(known) == len(numbers) > 0 else None
 
     @property
     def still_needed(self) -> str:
-        """Number of models needed, in words: ``needs about 26 models``.
+        """Numbers of models needed, in words: ``needs 8 to 60 models``.
 
-        The text is empty if the number is unknown.
+        The text is empty if the numbers are unknown.
         """
-        needed = self.needed
-        if needed is None:
+        if self.needed is None:
             return ""
-        return (
-            f"needs about {counted(int(needed), self.unit)}" if needed <= MOST else f"needs over {MOST:,} {self.unit}"
-        )
+        numbers = [str(int(number)) if number <= MOST else f"over {MOST:,}" for number in self.needed]
+        return f"needs {' to '.join(dict.fromkeys(numbers))} {self.unit}"
 
 
-def judge(claim: Claim, results: Results) -> Verdict:
-    """Return the verdict of a claim by the rules of this module."""
+V = TypeVar("V", bound=Verdict)
+
+
+def judge(claim: Claim, results: Results, plans: Sequence[Plan] = ()) -> Verdict:
+    """Return the verdict of a claim by the rules of this module.
+
+    Args:
+        claim: The claim.
+        results: The results, of planned models only if there are ``plans``.
+        plans: The planned models of each study.
+    """
+    if status_of(plans) == "not yet judged":
+        told = "; ".join(plan.progress for plan in plans if not plan.complete)
+        return Verdict("not yet judged", None, 0, told, plans=tuple(plans))
+    return replace(_judged(claim, results), plans=tuple(plans))
+
+
+def _judged(claim: Claim, results: Results) -> Verdict:
     parts = corrected_parts(comparisons_of(claim, results))
     run = [part for part in parts if part.interval is not None]
     left = [part for part in parts if part.interval is None and part.why != NOTHING]
     said = "; ".join(part.text() for part in run or left)
     if not run:
-        return Verdict("not run", None, 0, said or f"{NOTHING} claim", tuple(parts))
-    outcome, deciding = decide(run)
-    ours = deciding.interval
-    assert ours is not None, "it was run"
-    word = WORD_OF[outcome]
+        word: Word = "inconclusive" if any(part.at_floor for part in parts) else "not run"
+        return Verdict(word, None, 0, said or f"{NOTHING} claim", tuple(parts))
     said = f"{len(run)} of {len(parts)} comparisons were run. {said}" if len(run) < len(parts) else said
     said = "; ".join([said, *(part.text() for part in left)])
     if claim.require_all and len(run) < len(parts):
         return Verdict("not run", None, 0, f"the claim needs all of its comparisons: {said}", tuple(parts))
-    number, tally = ours if math.isfinite(ours.mean) else None, _tally(run, len(parts), deciding)
-    return Verdict(
-        word, number, ours.n, said, tuple(parts), deciding.unit, deciding.one_model, tally, deciding.what,
-        deciding.expected,
-    )  # fmt: skip
+    p = p_values(run)
+    return replace(Verdict("inconclusive", None, 0, said, tuple(parts), p=p), **_decision(parts, p))
+
+
+def _decision(parts: Sequence[Comparison], p: PValues) -> dict[str, Any]:
+    """Return the fields of a verdict that depend on how the p values of the claim decide."""
+    run = [part for part in parts if part.interval is not None]
+    chosen = deciding(run, p.outcome)
+    ours = chosen.interval
+    assert ours is not None, "it was run"
+    return {
+        "verdict": WORD_OF[p.outcome],
+        "ours": ours if math.isfinite(ours.mean) else None,
+        "n": ours.n,
+        "unit": chosen.unit,
+        "one_model": chosen.one_model,
+        "tally": _tally(parts, chosen),
+        "what": chosen.what,
+        "expected": chosen.expected,
+    }
+
+
+def decided_together(judged: Sequence[V]) -> list[V]:
+    """Decide the confirmed ones among the verdicts on a paper's claims by adjusted p values."""
+    family = [one for one in judged if one.status != "exploratory" and one.verdict != "not run"]
+    if not family:
+        return list(judged)
+    adjusted = stats.false_discovery_control([one.p for one in family], axis=None, method="by")
+    by_claim = {id(one): PValues(*pair) for one, pair in zip(family, adjusted.reshape(-1, 2).tolist(), strict=True)}
+    return [_adjusted(one, by_claim[id(one)]) if id(one) in by_claim else one for one in judged]
+
+
+def _adjusted(one: V, p: PValues) -> V:
+    decision = _decision(one.parts, p) if one.status == "confirmed" and one.outcomes else {}
+    return replace(one, adjusted=p, **decision)
 
 
 def corrected_parts(parts: Sequence[Comparison]) -> list[Comparison]:
@@ -160,29 +222,28 @@ def _settled(part: Comparison, outside: float | None) -> Comparison:
     return replace(part, outcome=outcome, said=f"{part.said}; fails {EARLIER}", against_alone=True)
 
 
-def decide(run: Sequence[Comparison]) -> tuple[Decided, Comparison]:
-    """Return the outcome of a claim, from the comparisons that were run, and the comparison that decides."""
-    tested = sorted((one for part in run for one in part.may_fail if one.tested is not None), key=attrgetter("outside"))
-    if _any_is_shown([one.outside for one in tested]):
-        return "fails", tested[0]
-    still_open = next((part for part in run if part.outcome == "inconclusive"), None)
-    if still_open is None:
-        return "holds", run[0]
-    most = len(run) // 2 + 1
-    last = sorted(run, key=attrgetter("inside"))[most - 1 :]  # most hold exactly if any of these does
-    return ("most hold", last[0]) if _any_is_shown([one.inside for one in last]) else ("inconclusive", still_open)
+def p_values(run: Sequence[Comparison]) -> PValues:
+    """Return the p values of a claim, from the comparisons that were run."""
+    tested = [one.tested for part in run for one in part.may_fail]
+    against = [p for p in corrected(tested) if p is not None]
+    return PValues(max(part.inside for part in run), min(against, default=1.0))
 
 
-def _any_is_shown(rising: Sequence[float]) -> bool:
-    """Return whether Simes' test rejects at 5 %. The p values are in ascending order."""
-    return any(p * len(rising) <= DECIDED * rank for rank, p in enumerate(rising, 1))
+def deciding(run: Sequence[Comparison], outcome: Outcome) -> Comparison:
+    """Return the comparison whose p value is that of the claim: the one most against it, or the least certain."""
+    if outcome == "fails":
+        return min((one for part in run for one in part.may_fail), key=lambda one: one.outside)
+    return max(run, key=lambda one: one.inside)
 
 
-def _tally(run: Sequence[Comparison], total: int, deciding: Comparison) -> str:
+def _tally(parts: Sequence[Comparison], deciding: Comparison) -> str:
     """Describe how many comparisons and single conditions hold, if there are several."""
-    told = []
-    if total > 1:
-        lost = f", {total - len(run)} of {total} not run" if len(run) < total else ""
+    told, run = [], [part for part in parts if part.interval is not None]
+    if len(parts) > 1:
+        floored = sum(part.at_floor for part in parts)
+        lost = f", {floored} of {len(parts)} at the floor" if floored else ""
+        left = len(parts) - len(run) - floored
+        lost += f", {left} of {len(parts)} not run" if left else ""
         told.append(f"{_count(run)}{lost}; ours is {deciding.what}")
     if singles := [one for part in run for one in part.singles if one.interval is not None]:
         told.append(f"by condition {_count(singles)}")
@@ -200,128 +261,3 @@ def _count(parts: Sequence[Comparison]) -> str:
 
 def _of(failed: int) -> str:
     return f"{failed} fails" if failed == 1 else f"{failed} fail"
-
-
-# --- the comparisons of a claim ---
-
-
-@dataclass(frozen=True)
-class _Sides:
-    """The sides of a comparison.
-
-    Attributes:
-        conditions: The conditions that all sides have.
-        value: Number that is subtracted from the difference.
-        none_against: True if a single condition can fail the claim.
-    """
-
-    what: str
-    sides: tuple[Series, ...]
-    conditions: Sequence[Condition]
-    relation: Relation
-    margin: float = 0.0
-    value: float = 0.0
-    none_against: bool = False
-
-    def tested(self) -> Comparison:
-        """Compare the means over all conditions, and the sides in each condition alone."""
-        sides, conditions = drop_shared_runs(self.sides, self.conditions)
-
-        def test(what: str, over: Sequence[Condition]) -> Comparison:
-            return against_region(what, estimate_over(sides, over), self.relation, self.margin, self.value)
-
-        whole = test(self.what, conditions)
-        if len(conditions) < 2 or whole.interval is None:
-            return whole
-        every = list(dict.fromkeys(condition for side in sides for condition in side))
-        singles = tuple(test(f"{self.what}: {named([one], every)}", [one]) for one in conditions)
-        return replace(whole, singles=singles, none_against=self.none_against)
-
-
-def comparisons_of(claim: Claim, results: Results) -> list[Comparison]:
-    """Return the comparisons of a claim, each tested as if it were alone."""
-    found = [_compared(compare, results) for compare in claim.compare or ()]
-    found += [sides for order in claim.order or () for sides in _ordered(order, results)]
-    parts = [sides.tested() for sides in _over_the_same(found)]
-    return parts + [correlation_of(entry, results) for entry in claim.correlate or ()]
-
-
-def _looked_up(entry: Compare | Order, results: Results) -> list[tuple[Quantity, Series]]:
-    """Return the quantities of an entry, with measurements by the axes that no quantity names."""
-    quantities = [with_fallback(quantity, results) for quantity in entry.quantities()]
-    axes = {axis for quantity in quantities for axis in quantity.where} if len(quantities) > 1 else set[str]()
-    return [(quantity, restricted(results.series(quantity, axes), entry.restrict_to)) for quantity in quantities]
-
-
-def _compared(compare: Compare, results: Results) -> _Sides:
-    """Look up the sides of a comparison and their common conditions."""
-    quantities, sides = zip(*_looked_up(compare, results), strict=True)
-    left, *others = quantities
-    what = _name(left, others[0] if others else None)
-    if len(others) > 1:
-        what = f"({_name(left, others[1])}) − ({_name(others[0], others[2])})"
-    value = compare.value or 0.0
-    what += f" − {value:g}" if value else ""
-    conditions = common_conditions(sides)
-    return _Sides(what, sides, conditions, compare.relation, compare.points, value, compare.none_against)
-
-
-def _ordered(order: Order, results: Results) -> list[_Sides]:
-    """Return the steps over common conditions, then a step for each quantity without measurements."""
-    found = _looked_up(order, results)
-    there = [one for one in found if one[1]]
-    relation: Relation = "greater" if order.direction == "rising" else "less"
-    shared = common_conditions([series for _, series in there]) if there else []
-    steps = [
-        _Sides(_name(after, before), (of_after, of_before), shared, relation)
-        for (before, of_before), (after, of_after) in pairwise(there)
-    ]
-    lost = [quantity for quantity, series in found if not series][: len(found) - max(1, len(there))]
-    return steps + [_Sides(_name(quantity, None), ({},), [], relation) for quantity in lost]
-
-
-def _over_the_same(comparisons: Sequence[_Sides]) -> list[_Sides]:
-    """Restrict comparisons whose conditions have the same axes to their common conditions."""
-    kept: dict[frozenset[str], set[Condition]] = {}
-    axes = [frozenset(axis for condition in one.conditions for axis, _ in condition) for one in comparisons]
-    for one, of in zip(comparisons, axes, strict=True):
-        if one.conditions:
-            kept[of] = kept.get(of, set(one.conditions)) & set(one.conditions)
-    return [
-        one
-        if len(one.conditions) == len(kept.get(of, ()))
-        else replace(one, conditions=[c for c in one.conditions if c in kept[of]])
-        for one, of in zip(comparisons, axes, strict=True)
-    ]
-
-
-def _name(left: Quantity, right: Quantity | None) -> str:
-    """Name the sides: the labels that both have, the measure, and the labels that differ."""
-    if right is None:
-        return " ".join([*left.where.values(), *_averaged(left), _measure(left)])
-    measures = {_measure(left), _measure(right)}
-    of_left, of_right = (
-        " ".join(
-            [
-                *(label for axis, label in one.where.items() if other.where.get(axis) != label),
-                *(_averaged(one) if one.average != other.average else []),
-                *([_measure(one)] if len(measures) > 1 else []),
-                *(f"without {axis}" for axis in one.exclude_axes if axis not in other.exclude_axes),
-            ]
-        )
-        or "the other"
-        for one, other in ((left, right), (right, left))
-    )
-    shared = [label for axis, label in left.where.items() if right.where.get(axis) == label]
-    in_common = " ".join([*shared, *(measures if len(measures) == 1 else [])])
-    return f"{in_common}, {of_left} − {of_right}".removeprefix(", ")
-
-
-def _averaged(quantity: Quantity) -> list[str]:
-    """Name the labels that a quantity is a mean over."""
-    return [f"mean of {', '.join(labels)}" for labels in quantity.average.values() if labels]
-
-
-def _measure(quantity: Quantity) -> str:
-    layer = "" if quantity.layer is None else f" ({quantity.layer} layer)"
-    return quantity.measure.removeprefix(OF_PROBE) + layer

@@ -14,6 +14,7 @@ from pathlib import Path
 from pydantic import Field
 
 from probes.claims.papers import read_paper
+from probes.claims.planned import STATUSES
 from probes.claims.verdicts import WORDS
 from probes.report.findings_figures import Gallery
 from probes.report.judged import PoolVerdict
@@ -23,7 +24,10 @@ from synthlang.catalogue import load_yaml
 from synthlang.config import StrictModel, parse
 
 OVERVIEW = "overview.yaml"
-TALLY = "Verdicts by paper. A claim counts once, at the scale where most of its comparisons were run."
+TALLY = (
+    "Verdicts by status and paper. A confirmed verdict, whatever it is, rests on the number of models that was planned "
+    "before the study ran. A claim counts once, at the scale where most of its comparisons were run."
+)
 
 
 class Picture(StrictModel):
@@ -88,14 +92,21 @@ def overview_sections(text: Overview, gallery: Gallery, pages: Mapping[str, str]
 
 
 def _tally(verdicts: Mapping[str, Sequence[PoolVerdict]]) -> Table:
-    counts = {paper: Counter(one.verdict for one in of) for paper, of in verdicts.items() if of}
+    counts = {
+        (paper, status): Counter(one.verdict for one in of if one.status == status)
+        for status in STATUSES
+        for paper, of in verdicts.items()
+    }
+    for status in STATUSES if sum(map(bool, verdicts.values())) > 1 else ():
+        counts["all", status] = sum((counts[paper, status] for paper in verdicts), Counter[str]())
     every = sum(counts.values(), Counter[str]())
     words = [word for word in WORDS if every[word]]
     rows: list[list[Entry]] = [
-        [paper, str(count.total()), *(str(count[word]) for word in words)]
-        for paper, count in [*counts.items(), *([("all", every)] if len(counts) > 1 else [])]
+        [status.capitalize(), paper, str(count.total()), *(str(count[word]) for word in words)]
+        for (paper, status), count in sorted(counts.items(), key=lambda one: STATUSES.index(one[0][1]))
+        if count
     ]
-    return Table(TALLY, ["Paper", "Claims", *(word.capitalize() for word in words)], rows)
+    return Table(TALLY, ["Status", "Paper", "Claims", *(word.capitalize() for word in words)], rows, 2)
 
 
 def _paper(paper: str, own: PaperSummary, gallery: Gallery, page: str) -> Section:

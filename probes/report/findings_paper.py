@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -10,6 +9,7 @@ from pydantic import Field
 
 from probes.claims.comparisons import Outcome
 from probes.claims.papers import read_paper
+from probes.claims.planned import Status
 from probes.claims.verdicts import WORDS
 from probes.figures.drawing import Figure, shorten
 from probes.report.data import Study
@@ -25,9 +25,9 @@ from synthlang.config import StrictModel
 
 PLURALS = {
     "replicates": "replicate",
-    "mostly replicates": "mostly replicate",
     "does not replicate": "do not replicate",
     "inconclusive": "inconclusive",
+    "not yet judged": "not yet judged",
 }
 """Verdict → its form after a number of several claims."""
 NOT_DECIDED, ONE_MODEL = "inconclusive", "one model"
@@ -39,13 +39,23 @@ CAPTION = (
     "Each claim stands once, at the scale where most of its comparisons were run. Compared: the comparison or "
     "correlation that decides the verdict, with what the claim requires in brackets. Ours: its mean and interval, in "
     "points except for correlations, CKA, AUC and distances. The interval is one of 95 %, or of 90 % where a match or "
-    "no loss is claimed. Over: the number of models and the scale. Verdict: brackets hold other scales with another "
-    'verdict; "one model" marks intervals over seeds of one pretraining. Held: how many of the comparisons that were '
-    "run hold, and for an inconclusive claim how many models would give 80 % power. docs/claims.md explains the tests."
+    "no loss is claimed. p: for the claim and against it. Over: the number of models and the scale. Verdict: brackets "
+    'hold other scales with another verdict; "one model" marks intervals over seeds of one pretraining, and "derived '
+    'languages" claims about natural ones. Held: how many of the comparisons that were run hold, and for an '
+    "inconclusive claim how many models would give 80 % power, at both ends of an 80 % interval of the effect size. A "
+    "comparison at the floor, the majority baseline, is not judged. docs/claims.md explains the tests."
 )
 EVERY_SCALE = "The same table with a row for each scale at which a claim was tested."
-HEADER = ["Claim", "Paper", "Compared", "Ours", "Over", "Verdict", "Held"]
+HEADER = ["Claim", "Paper", "Compared", "Ours", "p", "Over", "Verdict", "Held"]
+STATUS: dict[Status, str] = {
+    "confirmed": "Confirmed: judged on the number of models that was planned before the study ran.",
+    "exploratory": "Exploratory: no number of models was planned, and more models may have been added after a look.",
+    "not yet judged": "Not yet judged: planned models are missing.",
+}
+"""Status → the caption of the table of its claims."""
 FULL = "Each claim in full, with the numbers of the paper and the number of comparisons that hold."
+MODELS = 20
+"""Number of models of which the page estimates how many claims they would decide."""
 ROWS = 60
 """Largest number of conditions of a table."""
 SCORES = (
@@ -75,8 +85,7 @@ def paper_sections(paper: str, gallery: Gallery, reading: Reading) -> list[Secti
     figures = gallery.figures(paper, reading.figures)
     parts = [Section("Reading", [Paragraph(told.citation), *_bullets(reading.text), *_figures(figures), *notes])]
     if run:
-        rows = [_row(paper, claim, claim.main) for claim in run]
-        parts.append(Section("Claims", [Paragraph(_counted(claims)), Table(CAPTION, HEADER, rows, 3, digits=2)]))
+        parts.append(Section("Claims", [Paragraph(_counted(claims)), Paragraph(CAPTION), *_by_status(paper, run)]))
     parts += [Section("Details", [Bullets(reading.details)])] if reading.details else []
     if run:
         every = [_row(paper, claim._replace(judged=[one]), one) for claim in run for one in claim.judged]
@@ -95,6 +104,13 @@ def study_sections(names: Sequence[str], gallery: Gallery, readings: Mapping[str
         yield Section(study.title, blocks)
 
 
+def _by_status(paper: str, run: Sequence[JudgedClaim]) -> Iterator[Table]:
+    """Yield the table of the claims of each status, the confirmed ones first."""
+    for status, told in STATUS.items():
+        if rows := [_row(paper, claim, claim.main) for claim in run if claim.main.status == status]:
+            yield Table(told, HEADER, rows, 3, digits=2)
+
+
 def _named(paper: str, claim: JudgedClaim) -> str:
     return f"{in_few_words(claim.claim.id, f'{claim.claim.claim} {claim.claim.paper}')}\n{paper}"
 
@@ -102,17 +118,22 @@ def _named(paper: str, claim: JudgedClaim) -> str:
 def _row(paper: str, claim: JudgedClaim, one: PoolVerdict) -> list[Entry]:
     """Return the row of a claim in one pool, with different verdicts of other pools."""
     others = [other for other in claim.judged if other.verdict not in (NOT_DECIDED, one.verdict)]
-    notes = [*([ONE_MODEL] if one.marked else []), *(f"{other.pool}: {other.verdict}" for other in others)]
-    left = len(one.parts) - len(one.outcomes)
+    notes = [ONE_MODEL] if one.marked else []
+    notes += [f"on {one.tested_on}"] if one.tested_on else []
+    notes += [f"{other.pool}: {other.verdict}" for other in others]
+    floored = sum(part.at_floor for part in one.parts)
+    left = len(one.parts) - len(one.outcomes) - floored
     held = f"{one.outcomes.count('holds')} of {len(one.outcomes)}" + (f", {left} not run" if left else "")
+    held += f", {floored} at the floor" if floored else ""
     return [
         _named(paper, claim),
         shorten(claim.claim.paper.split(". ", maxsplit=1)[0].rstrip("."), SHORT) or "–",
         _lines(shorten(_short_paths(one.what), SHORT), one.expected),
         one.ours,
+        one.p_values,
         _lines(one.over, one.pool) or "–",
         _lines(one.verdict, "; ".join(notes)),
-        _lines(held, one.still_needed),
+        _lines(held, one.still_needed) if one.parts else one.text,
     ]
 
 
@@ -132,6 +153,8 @@ def _counted(claims: Sequence[JudgedClaim]) -> str:
     verdicts = Counter(claim.main.verdict for claim in run)
     words = ", ".join(f"{count} {word if count == 1 else PLURALS[word]}" for word in WORDS if (count := verdicts[word]))
     told = [f"We tested {plural(len(run), 'claim')}: {words}."]
+    statuses = Counter(claim.main.status for claim in run)
+    told.append(f"{', '.join(f'{statuses[one]} {one}' for one in STATUS if statuses[one])}.".capitalize())
     if parts := Counter(outcome for one in every for outcome in one.outcomes):
         of = ", ".join(f"{parts[outcome]} {word}" for word, outcome in OUTCOMES.items() if parts[outcome])
         told.append(f"Over all scales they make {plural(parts.total(), 'comparison')}, of which {of}.")
@@ -145,12 +168,12 @@ def _counted(claims: Sequence[JudgedClaim]) -> str:
 
 def _undecided(run: Sequence[JudgedClaim]) -> list[str]:
     """Return how many models would decide the claims that are inconclusive at every scale."""
-    still = [claim.judged for claim in run if all(one.verdict == NOT_DECIDED for one in claim.judged)]
-    least = [min((one.needed for one in of if one.needed is not None), default=math.inf) for of in still]
-    few, many = (sum(needed <= models for needed in least) for models in (20, 100))
+    still = [claim.main for claim in run if all(one.verdict == NOT_DECIDED for one in claim.judged)]
+    known = [one.needed for one in still if one.needed is not None]
+    surely, perhaps = (sum(needed[end] <= MODELS for needed in known) for end in (1, 0))
     told = (
-        f"Of {plural(len(still), 'claim')} that no scale decides, 20 models would decide {few} and 100 models {many}, "
-        "at 80 % power and with the means and spreads as they are."
+        f"Of {plural(len(still), 'claim')} that no scale decides, {MODELS} models would decide {surely} to {perhaps}, "
+        "at 80 % power and by the 80 % intervals of the effect sizes."
     )
     return [told] if still else []
 

@@ -1,7 +1,8 @@
 """Judge the claims and printed tables of papers on our results, pool by pool, and show them beside our numbers.
 
 A pool has all studies of one scale that declare the same pool, since a claim may compare cells of two studies. Results
-of different pools are never averaged.
+of different pools are never averaged. If a study of a pool declares how many models a claim is judged on (``planned``),
+the verdict of the pool rests on the planned models of such studies only.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeVar
 
@@ -17,22 +19,24 @@ from probes.claims.comparisons import Outcome
 from probes.claims.estimates import NOTHING, counted
 from probes.claims.observed import Results
 from probes.claims.papers import PaperNumber, names_in, read_claims, read_tables
-from probes.claims.spec import OF_PROBE, Claim, probe_measures
+from probes.claims.spec import OF_PROBE, Claim, TestedOn, probe_measures
 from probes.claims.tables import ComparedNumber, compare_table
-from probes.claims.verdicts import WORDS, Verdict, judge
+from probes.claims.verdicts import WORDS, Verdict, decided_together, judge
 from probes.figures.drawing import slug
 from probes.report.data import Study
 from probes.report.join import pools, results_of
-from probes.report.numbers import Badge, Entry, plural
+from probes.report.numbers import Badge, Entry, p_value, plural
 from probes.report.page import Block, Bullets, Folded, Paragraph, Section, Table
+from probes.report.planned import on_plan, plan_of
 from probes.report.printed import SHOWN
+from probes.report.scores import grouped
+from probes.report.verdict_texts import ALL, CAPTION, MARK, MARKED, NOT_RUN, ORDERS, OVER, READING, RULES
 from probes.results.measures import range_of
 from synthlang.errors import InputError
 
 T = TypeVar("T")
 KINDS: dict[str, Literal["good", "bad", "open"]] = {
     "replicates": "good",
-    "mostly replicates": "good",
     "does not replicate": "bad",
 }
 PART: dict[Outcome, Literal["good", "bad", "open"]] = {"holds": "good", "fails": "bad", "inconclusive": "open"}
@@ -42,62 +46,24 @@ MEASURES = {
     **{"sup": "SUP", "parent": "Source"},
     **{"alignment_all": "alignment, all types", "alignment_forward": "alignment, source → derived"},
 }
-CAPTION = (
-    "The papers' claims, tested on our results. Ours: the difference or the correlation that decides, with its 95 % "
-    "interval (90 % where the claim is that something is no worse, or equal within a margin). A claim "
-    "replicates when all of its comparisons hold, mostly replicates when more than half of them are shown to hold, and "
-    "does not replicate when together they contradict it. Otherwise it is inconclusive. Below each verdict its "
-    "comparisons are counted, and for an inconclusive claim the number of models that would decide it is estimated "
-    "(power 80 %, means and spreads as they are)."
-)
-RULES = (
-    "Models are paired by their seeds; of a single model, fine-tuning seeds are paired. Where that is impossible "
-    "Welch's interval is used, and the text says that the sides are not paired.",
-    "Claims of more or less are tested two-sided at 5 %, with 95 % intervals. Claims of no less, no more, or equality "
-    "within a margin are tested one-sided at 5 % (non-inferiority, or equivalence by two such tests), with 90 % "
-    "intervals.",
-    "A claim replicates when each of its comparisons holds by itself. Since all of them have to, no correction is "
-    "needed. It mostly replicates when the test of the partial conjunction (Benjamini & Heller 2008) shows at 5 % that "
-    "more than half of them hold. It does not replicate when Simes' test of all its comparisons is significant at 5 %. "
-    "Single comparisons count as failed after Holm's correction over the claim.",
-    "Nothing can be decided when n < 2 or all values are equal, nor for a correlation whose interval contains 0 or "
-    "whose p is above .05. None is tested over fewer than five conditions.",
-)
-READING = (
-    "The printed numbers and ours, with 95 % intervals over seeds. The models differ in size, data and training, so "
-    "only the signs of numbers and their order within a column can be compared, not their size."
-)
-ORDERS = (
-    "Replicates: our number is above and below the same numbers of its column as in the paper, as far as the order is "
-    "decided. If no order is decided, it has the sign of the paper's number.",
-    "Does not replicate: the order with another number of the column, or the sign of Δ or of a gain, is opposite in "
-    "the paper.",
-    "Inconclusive: neither is decided.",
-    "An order is decided when it is significant at 5 % after Holm's correction over the column; a sign when our "
-    "interval does not contain 0. Printed numbers within half a point of each other (0.005 for measures printed "
-    "between −1 and 1) are ties and have no order; numbers that close to 0 have no sign.",
-)
-MARK = ", one model"
-MARKED = (
-    "One model: all seeds on one side of the comparison (or all pairs of the correlation) belong to one pretraining. "
-    "The interval does not cover other pretraining seeds, and with one of them the verdict may be the opposite."
-)
-NOT_RUN = "Claims that this study does not test, and why."
-ALL = "All comparisons. Rows that begin with a dash are the single conditions of the mean above them."
-OVER = "Our conditions and seeds behind each number, and signs that differ from the paper's."
 ROWS = 100
 """Largest number of rows of a paper's table on the page."""
 
 
 @dataclass(frozen=True)
 class PoolVerdict(Verdict):
-    """The verdict of one pool on a claim or a printed number."""
+    """The verdict of one pool on a claim or a printed number.
+
+    Attributes:
+        tested_on: What stands for the natural languages that the claim names.
+    """
 
     pool: str = ""
+    tested_on: TestedOn | None = None
 
     @property
     def was_run(self) -> bool:
-        """True if anything was compared."""
+        """True if anything was compared, or waits for planned models."""
         return self.verdict != "not run"
 
     @property
@@ -113,8 +79,24 @@ class PoolVerdict(Verdict):
     @property
     def entries(self) -> list[Entry]:
         """Our number, the verdict in its colour, and n."""
-        text = "\n".join(filter(None, [self.verdict + (MARK if self.marked else ""), self.tally, self.still_needed]))
-        return [self.ours, Badge(text, KINDS.get(self.verdict, "open")), self.over or "–"]
+        lines = [self.verdict + (MARK if self.marked else ""), self.tally, self.still_needed]
+        return [self.ours, Badge("\n".join(filter(None, lines)), KINDS.get(self.verdict, "open")), self.over or "–"]
+
+    @property
+    def circumstances(self) -> str:
+        """The status of the verdict, or the progress of its plan, and what was tested in place of natural languages."""
+        if not self.was_run or (not self.parts and not self.plans):
+            return ""
+        status = self.text if self.status == "not yet judged" else self.status
+        return status + (f", on {self.tested_on}" if self.tested_on else "")
+
+    @property
+    def p_values(self) -> str:
+        """The p values for the claim and against it, and the adjusted ones that decide a confirmed verdict."""
+        if not self.outcomes:
+            return "–"
+        told = "{} for\n{} against".format(*map(p_value, self.p))
+        return told + ("\nadjusted {} and {}".format(*map(p_value, self.adjusted)) if self.adjusted else "")
 
 
 class JudgedClaim(NamedTuple):
@@ -135,8 +117,16 @@ class JudgedClaim(NamedTuple):
 
     @property
     def main(self) -> PoolVerdict:
-        """The verdict of the pool with the most comparisons. Ties go to several models, then to the most models."""
-        return max(self.judged, key=lambda one: (len(one.outcomes), not one.marked, one.ours.n if one.ours else 0))
+        """The verdict of one pool: a confirmed one first, else that with the most comparisons.
+
+        Ties go to several models, then to the most models.
+        """
+        return max(
+            self.judged,
+            key=lambda one: (
+                one.status == "confirmed", len(one.outcomes), not one.marked, one.ours.n if one.ours else 0
+            ),
+        )  # fmt: skip
 
 
 class JudgedNumber(NamedTuple):
@@ -193,9 +183,10 @@ def compared(studies: Sequence[Study]) -> Comparisons:
     tables = _read("paper", read_tables, studies, notes)
     if not claims and not tables:
         return Comparisons(notes=notes)
-    found = {name: results_of(members) for name, members in pools(studies).items()}
+    members = pools(studies)
+    found = {name: results_of(of) for name, of in members.items()}
     return Comparisons(
-        [JudgedClaim(file, claim, _claimed(claim, found)) for file, claim in claims],
+        _decided_by_paper([JudgedClaim(file, claim, _claimed(file, claim, members, found)) for file, claim in claims]),
         [(table, _lines(table, found)) for _, table in tables],
         notes,
         tuple(probe_measures(quantity for _, claim in claims for quantity in claim.quantities())),
@@ -231,11 +222,27 @@ def _read(
     return found
 
 
-def _claimed(claim: Claim, found: Mapping[str, Results]) -> Sequence[PoolVerdict]:
-    judged = [PoolVerdict(**vars(judge(claim, results)), pool=pool) for pool, results in found.items()]
+def _claimed(
+    file: str, claim: Claim, members: Mapping[str, Sequence[Study]], found: Mapping[str, Results]
+) -> Sequence[PoolVerdict]:
+    judged = []
+    for pool, studies in members.items():
+        planned = [(study, plan) for study in studies if (plan := plan_of(study, file, claim.id)) is not None]
+        results = results_of([on_plan(study, plan) for study, plan in planned]) if planned else found[pool]
+        verdict = judge(claim, results, [plan for _, plan in planned])
+        judged.append(PoolVerdict(**vars(verdict), pool=pool, tested_on=claim.tested_on.get(studies[0].scale)))
     run = [one for one in judged if one.was_run]
     telling = [one for one in judged if any(part.why not in ("", NOTHING) for part in one.parts)]
     return run or telling[:1] or judged[:1]
+
+
+def _decided_by_paper(claims: Sequence[JudgedClaim]) -> list[JudgedClaim]:
+    """Decide the confirmed verdicts on the claims of each file together."""
+    verdicts = {
+        file: iter(decided_together([one for claim in of for one in claim.judged]))
+        for file, of in grouped(claims, lambda claim: claim.file).items()
+    }
+    return [claim._replace(judged=list(islice(verdicts[claim.file], len(claim.judged)))) for claim in claims]
 
 
 def _lines(table: papers.PaperTable, found: Mapping[str, Results]) -> list[JudgedNumber]:
@@ -270,9 +277,11 @@ def judged_claims(comparisons: Comparisons) -> Section | None:
         for claim, j in run:
             ours, badge, n = j.entries
             scale = [j.pool or "–" for _ in scales]
-            body.append([_heading(claim), badge, *scale, claim.paper_and_note or "–", ours, n])
-        header = ["Claim", "Verdict", *scales, "Paper", "Ours", "n"]
-        blocks.append(Table(CAPTION, header, body, 3 + len(scales), "claims", digits=2))
+            body.append(
+                [_heading(claim), badge, j.circumstances, *scale, claim.paper_and_note or "–", j.p_values, ours, n]
+            )
+        header = ["Claim", "Verdict", "Status", *scales, "Paper", "p", "Ours", "n"]
+        blocks.append(Table(CAPTION, header, body, 5 + len(scales), "claims", digits=2))
     if any(j.marked for _, j in every):
         blocks.append(Paragraph(MARKED))
     if rest := [c for c in comparisons.claims if not c.was_run]:

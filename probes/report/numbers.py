@@ -36,6 +36,15 @@ def number(value: float | None, digits: int = 1) -> str:
     return (text.removeprefix("-") if float(text) == 0 else text).replace("-", "−")
 
 
+def p_value(value: float) -> str:
+    """Return a p value with three digits.
+
+    >>> p_value(0.0312), p_value(0.00004)
+    ('0.031', '< 0.001')
+    """
+    return "< 0.001" if value < 0.0005 else f"{value:.3f}"
+
+
 def bounds(low: float | None, high: float | None, digits: int = 1) -> str:
     """Return ``low to high``, or "" without bounds."""
     return "" if low is None or high is None else f"{number(low, digits)} to {number(high, digits)}"

@@ -72,15 +72,13 @@ def verdicts_in_words(comparisons: Comparisons) -> str:
     if all(verdict == "not run" for verdict in verdicts):
         verdicts = [one.verdict for _, lines in comparisons.tables for line in lines for one in line.judged]
         what = "printed number"
-    tested = [verdict for verdict in verdicts if verdict != "not run"]
+    tested = [verdict for verdict in verdicts if verdict not in ("not run", "not yet judged")]
     if not tested:
         return ""
     agree, differ = (sum(KINDS.get(verdict) == kind for verdict in tested) for kind in ("good", "bad"))
     if len(tested) == 1:
         return f"The one {what} that could be tested {'is ' * (tested[0] == 'inconclusive')}{tested[0]}."
     replicates = f"{agree} {'replicates' if agree == 1 else 'replicate'}"
-    mostly = sum(verdict == "mostly replicates" for verdict in tested)
-    replicates += f" ({mostly} of them mostly)" if mostly else ""
     contradicted = f"{differ} {'does' if differ == 1 else 'do'} not"
     left = len(tested) - agree - differ
     counts = f"{replicates}, {contradicted} and {left} {'is' if left == 1 else 'are'} inconclusive"

@@ -37,7 +37,11 @@ def load_study(path: Path, assignments: list[str], smoke: bool = False) -> tuple
     Raises:
         InputError: A setting is wrong. Nothing has been written.
     """
-    study = read_study(path, assignments).beside(path.parent)
+    study = read_study(path, assignments)
+    try:
+        study = study.beside(path.parent)
+    except InputError as error:
+        raise error.inside(path=path) from error
     cells = expand(study, path, assignments)
     return smoke_study(study, cells) if smoke else (study, cells)
 

@@ -13,7 +13,7 @@ from probes.study.axes import RENAMED
 from probes.study.compare import comparisons
 from probes.study.grid import GridConfig
 from synthlang.config import StrictModel
-from synthlang.errors import InputError
+from synthlang.errors import InputError, did_you_mean
 from synthlang.files import safe_name, user_path
 from synthlang.fingerprint import fingerprint
 
@@ -58,6 +58,8 @@ class StudyConfig(StrictModel):
     """Tables of papers to compare with: PAPER/TABLE, or files."""
     claims: tuple[str, ...] = ()
     """Claims to test on the results: names, or files."""
+    planned: int | dict[str, int] | None = None
+    """Number of pretraining seeds that claims are judged on: one number for all claims, or claim id → number."""
     compare: list[dict[str, Any] | list[dict[str, Any]]] = Field(default_factory=list)
     """Comparisons of the report (default: each label of an axis with the first one).
 
@@ -129,6 +131,15 @@ class StudyConfig(StrictModel):
         comparisons(value)
         return value
 
+    @field_validator("planned")
+    @classmethod
+    def _several_models(cls, value: int | dict[str, int] | None) -> int | dict[str, int] | None:
+        for claim, models in value.items() if isinstance(value, dict) else [(None, value)]:
+            if models is not None and models < 2:
+                hint = "a claim is judged on at least 2 models"
+                raise InputError("must be at least 2", keys=[claim] if claim else [], hint=hint, code="range")
+        return value
+
     @field_validator("seeds")
     @classmethod
     def _distinct(cls, value: list[int]) -> list[int]:
@@ -148,12 +159,15 @@ class StudyConfig(StrictModel):
             folder: Folder of the study file, where relative paths start.
 
         Raises:
-            InputError: A file cannot be read.
+            InputError: A file cannot be read, or ``planned`` names a claim that no file has.
         """
         for name in self.papers:
             read_tables(name, folder)
-        for name in self.claims:
-            read_claims(name, folder)
+        known = [claim.id for name in self.claims for claim in read_claims(name, folder)]
+        for claim in self.planned if isinstance(self.planned, dict) else ():
+            if claim not in known:
+                hint = f"{did_you_mean(claim, known)}name a claim of the files under claims"
+                raise InputError("is no claim of this study", keys=["planned", claim], hint=hint, code="unknown")
         named = {"paper": tuple(_absolute(name, folder) for name in self.papers) or None}
         return self.model_copy(update={**named, "claims": tuple(_absolute(name, folder) for name in self.claims)})
 

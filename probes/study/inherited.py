@@ -14,7 +14,7 @@ from synthlang.errors import InputError, did_you_mean
 from synthlang.files import user_path
 from synthlang.strict_yaml import read_yaml
 
-OF_ITS_OWN = ("title", "pool", "paper", "claims", "compare")
+OF_ITS_OWN = ("title", "pool", "paper", "claims", "planned", "compare")
 """Keys that are not inherited, because they describe only the study in which they are set."""
 Place = tuple[str, ...]
 
