@@ -128,7 +128,7 @@ def _row(paper: str, claim: JudgedClaim, one: PoolVerdict) -> list[Entry]:
     return [
         _named(paper, claim),
         shorten(claim.claim.paper.split(". ", maxsplit=1)[0].rstrip("."), SHORT) or "–",
-        _lines(shorten(_short_paths(one.what), SHORT), one.expected),
+        _lines(shorten(_short_paths(one.what), SHORT), one.expected) or "–",
         one.ours,
         one.p_values,
         _lines(one.over, one.pool) or "–",
@@ -154,7 +154,7 @@ def _counted(claims: Sequence[JudgedClaim]) -> str:
     words = ", ".join(f"{count} {word if count == 1 else PLURALS[word]}" for word in WORDS if (count := verdicts[word]))
     told = [f"We tested {plural(len(run), 'claim')}: {words}."]
     statuses = Counter(claim.main.status for claim in run)
-    told.append(f"{', '.join(f'{statuses[one]} {one}' for one in STATUS if statuses[one])}.".capitalize())
+    told.append(f"{', '.join(f'{statuses[one]} {_is(statuses[one])} {one}' for one in STATUS if statuses[one])}.")
     if parts := Counter(outcome for one in every for outcome in one.outcomes):
         of = ", ".join(f"{parts[outcome]} {word}" for word, outcome in OUTCOMES.items() if parts[outcome])
         told.append(f"Over all scales they make {plural(parts.total(), 'comparison')}, of which {of}.")
