@@ -164,7 +164,9 @@ def test_the_p_values_of_a_claim_are_those_of_scipy(relation):
     values = np.random.default_rng(6).normal(1, 2, (12, 5))
     found = judge(in_every_task(relation, 1.5), cast(Results, Drawn(values))).p
     end = -1.5 if relation == "less" else 1.5
-    above, below = (stats.ttest_1samp(values, end, axis=1, alternative=side).pvalue for side in ("greater", "less"))
+    above, below = (
+        np.asarray(stats.ttest_1samp(values, end, axis=1, alternative=side).pvalue) for side in ("greater", "less")
+    )
     for_it, against = (above, below) if relation == "greater" else (below, above)
     sides = 1 if relation == "non_superior" else 2
     assert found.replicates == pytest.approx(min(1, sides * for_it.max()))

@@ -524,8 +524,8 @@ def test_conditions_at_the_majority_baseline_are_not_judged():
         found = at_floor(majority)
         assert found.verdict == "replicates" and interval(found).mean == pytest.approx(30, abs=0.2)
         assert "left out, at the majority baseline: x" in found.text
-    for majority in (20.0, None):
-        found = at_floor(majority)
+    for below in (20.0, None):
+        found = at_floor(below)
         assert interval(found).mean == pytest.approx(15.1, abs=0.2) and "baseline" not in found.text
     assert at_floor(40.0, above_floor=[]).verdict == at_floor(20.0).verdict != "replicates"
 

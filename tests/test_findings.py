@@ -154,10 +154,10 @@ def test_ten_verdicts_are_recomputed_with_pandas_and_scipy_alone(monkeypatch):
     monkeypatch.chdir(DOCS)
     code = "".join(re.findall(r"^```python\n(.*?)^```$", Path("recompute.md").read_text(), re.DOTALL | re.MULTILINE))
     assert {*re.findall(r"^(?:import|from) (\w+)", code, re.MULTILINE)} == {"json", "pandas", "scipy"}
-    names: dict[str, Any] = {}
-    exec(compile(code, "recompute.md", "exec"), names)
-    assert len(names["found"]) == 10 and len({word for *_, word in names["found"].values()}) == 3
-    for (name, claim), (inside, against, word) in names["found"].items():
+    made: dict[str, Any] = {}
+    exec(compile(code, "recompute.md", "exec"), made)
+    assert len(made["found"]) == 10 and len({word for *_, word in made["found"].values()}) == 3
+    for (name, claim), (inside, against, word) in made["found"].items():
         rows = lines_of(section(Path(f"findings-{name}.md").read_text(encoding="utf-8"), "Claims"))[1:]
         [row] = [row for row in rows if row[0].lower().startswith(f"{claim.replace('-', ' ')} (")]
         shown = f"{p_value(inside)} for ({p_value(against)} against)"
@@ -247,9 +247,9 @@ def test_a_name_has_one_colour_at_all_scales(project, tmp_path):
 
 
 def test_a_verdict_is_followed_by_those_of_scales_that_decide_differently(project, tmp_path):
-    other = paper_study(tmp_path / "other", "wide", fingerprint="cd" * 8)  # archived after tiny
-    change_rows(other, lambda row, of: {"delta": float(row["delta"]) + 50 * (of["objective"] == "ALIGN-MLM")})
-    archive_studies([other], project / STUDIES)
+    run = paper_study(tmp_path / "other", "wide", fingerprint="cd" * 8)  # archived after tiny
+    change_rows(run, lambda row, of: {"delta": float(row["delta"]) + 50 * (of["objective"] == "ALIGN-MLM")})
+    archive_studies([run], project / STUDIES)
     _, *rows = lines_of(section(paper(project), "Claims"))
     every = lines_of(section(paper(project), "The claims at every scale"))[1:]
     assert any("(" in row[6] for row in rows)

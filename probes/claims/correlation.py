@@ -116,16 +116,15 @@ def _within_models(what: str, pairs: Sequence[Pair], claim: Correlate) -> Compar
     for model, of in models.items():
         blocks = groups_of(np.unique(["\t".join(pair.point[len(claim.over) :]) for pair in of], return_inverse=True)[1])
         x, y = (np.array([pair[side] for pair in of], np.float64) for side in (1, 2))
-        r = float(permuted(x[None], y, blocks, claim.kind)[0])
-        if len({pair.point[: len(claim.over)] for pair in of}) >= FEWEST and isfinite(r):
-            values[model, None] = atanh(max(-LARGEST, min(r, LARGEST)))
+        of_model = float(permuted(x[None], y, blocks, claim.kind)[0])
+        if len({pair.point[: len(claim.over)] for pair in of}) >= FEWEST and isfinite(of_model):
+            values[model, None] = atanh(max(-LARGEST, min(of_model, LARGEST)))
     why = f"no model has {FEWEST} layers whose measures vary"
     found = against_region(f"{what}, within models", EstimateOrWhy(estimate(values), why), _expected(claim))
     if found.interval is None:
         return found
-    low, r, high = (
-        None if z is None else tanh(z) for z in (found.interval.low, found.interval.mean, found.interval.high)
-    )
+    r = tanh(found.interval.mean)
+    low, high = (None if z is None else tanh(z) for z in (found.interval.low, found.interval.high))
     bounds = "" if low is None or high is None else f" ({low:.2f} … {high:.2f})"
     said = f"{r:.2f}{bounds}, n = {counted(found.interval.n, found.unit)}"
     return replace(found, interval=replace(found.interval, mean=r, low=low, high=high), said=said)

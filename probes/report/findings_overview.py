@@ -15,7 +15,7 @@ from pydantic import Field
 
 from probes.claims.papers import read_paper
 from probes.claims.planned import STATUSES
-from probes.claims.verdicts import WORDS
+from probes.claims.verdicts import WORDS, Word
 from probes.report.findings_figures import Gallery
 from probes.report.judged import PoolVerdict
 from probes.report.numbers import Entry
@@ -98,8 +98,8 @@ def _tally(verdicts: Mapping[str, Sequence[PoolVerdict]]) -> Table:
         for paper, of in verdicts.items()
     }
     for status in STATUSES if sum(map(bool, verdicts.values())) > 1 else ():
-        counts["all", status] = sum((counts[paper, status] for paper in verdicts), Counter[str]())
-    every = sum(counts.values(), Counter[str]())
+        counts["all", status] = sum((counts[paper, status] for paper in verdicts), Counter[Word]())
+    every = sum(counts.values(), Counter[Word]())
     words = [word for word in WORDS if every[word]]
     rows: list[list[Entry]] = [
         [status.capitalize(), paper, str(count.total()), *(str(count[word]) for word in words)]
