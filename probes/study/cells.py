@@ -65,6 +65,7 @@ def smoke_study(study: StudyConfig, cells: Sequence[Cell]) -> tuple[StudyConfig,
             "seeds": study.seeds[:1],
             "paper": None,
             "claims": (),
+            "planned": None,
             "learned": LearnedConfig(sup=0),  # no model converges in seconds, and no section should be missing
         }
     )
