@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from probes.study.runner import StudyRun
     from probes.transfer.compare import Comparison
     from synthlang.config import Overrides
+    from synthlang.data.state import Item
     from synthlang.parallel.align_command import AlignOptions
     from synthlang.parallel.error_rates import AlignmentErrors
 
@@ -260,6 +261,56 @@ def search_study(
     from synthlang.config import assignments
 
     return search_command(Path(config), _path(out), options or SearchOptions(), assignments(overrides))
+
+
+def list_data(
+    names: Sequence[str] = (), study: str | Path | None = None, *, size: str | None = None, to: str | Path = "data"
+) -> list[Item]:
+    """Print a table of data sets with their state, size and licence, and return them.
+
+    Args:
+        names: Names of the catalogue (default: all, or those of the study).
+        study: A study whose data sets are added: a YAML file, or a name.
+        size: Size of the study. ``lab`` has free sources only.
+        to: The folder of data.
+    """
+    from probes.data_commands import list_data as run
+
+    return run(names, _path(study), size, Path(to))
+
+
+def fetch_data(
+    names: Sequence[str] = (),
+    study: str | Path | None = None,
+    *,
+    size: str | None = None,
+    to: str | Path = "data",
+    source: str | Path | None = None,
+    keep_downloads: bool = False,
+    ask: bool = False,
+) -> list[str]:
+    """Fetch data sets by name or of a study (see ``synthlang.data.fetch``), and return what was written.
+
+    Args:
+        names: Names of the catalogue.
+        study: A study whose data sets are added: a YAML file, or a name.
+        size: Size of the study. ``lab`` has free sources only.
+        to: The folder of data.
+        source: Mirror in place of the sources: a folder, or an address.
+        keep_downloads: Keep the downloads, which then serve as a mirror.
+        ask: Ask on the terminal before anything is downloaded.
+    """
+    from probes.data_commands import fetch_data as run
+
+    mirror = None if source is None else str(source)
+    return run(names, _path(study), size, Path(to), mirror, keep_downloads, ask)
+
+
+def check_data(names: Sequence[str] = (), *, to: str | Path = "data") -> bool:
+    """Check data sets (see ``synthlang.data.check``), print a line on each, and return whether all are sound."""
+    from probes.data_commands import check_data as run
+
+    return run(names, Path(to))
 
 
 def write_report(folders: Sequence[str | Path], out: str | Path | None = None) -> None:

@@ -16,6 +16,7 @@ from pretrain.adjust.adjust_command import HELP as ADJUST_HELP
 from pretrain.threads import set_environment
 from probes import check_installation, cli_language, cli_study
 from probes.cli_configs import configs
+from probes.cli_data import data
 from probes.cli_options import Commands, Model, Set, Smoke, Threads, argument, names_of, option
 from probes.cli_order import order
 from probes.cli_probe import align, correlate, probe
@@ -54,6 +55,7 @@ app.command()(cli_language.parse)
 app.add_typer(order, name="order")
 app.command()(cli_language.dictionary)
 app.command()(cli_language.push)
+app.add_typer(data, name="data")
 
 
 @app.command()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,8 @@ from probes.report.folder import ReportPaths, write_joined_report, write_report
 from probes.report.numbers import first_few, plural
 from probes.report.terminal import score_table
 from probes.stages.verify import verify_store
-from probes.study.cells import load_study
+from probes.study.cells import load_study, study_inputs
+from probes.study.checks import MissingDataError
 from probes.study.cost import check_cost, study_cost
 from probes.study.executors.slurm import check_slurm
 from probes.study.executors.slurm_options import read_options
@@ -25,6 +26,7 @@ from probes.study.plan import plan
 from probes.study.record import LOGS, STUDY
 from probes.study.runner import StudyRun
 from synthlang.catalogue import SIZES, TINY, names, run_folder
+from synthlang.data.entries import ROOT, names_of
 from synthlang.errors import InputError
 from synthlang.files import check_named, only_writer
 from synthlang.progress import Display
@@ -51,7 +53,9 @@ def run_study(name: Path, out: Path | None, options: StudyOptions, overrides: li
     if options.dry_run or options.verify:
         _show_plan(run)
         if options.dry_run:  # after the plan, which needs no data
-            with _naming_tiny(sized(name, options.size)):
+            config = sized(name, options.size)
+            _say_data(config, overrides)
+            with _naming_tiny(config, overrides):
                 run.check_cells()
         return run
     run.check_places()
@@ -101,6 +105,21 @@ def _show_plan(run: StudyRun) -> None:
         _say(Console(), line)
 
 
+def _say_data(config: Path, overrides: Sequence[str]) -> None:
+    """Print the data sets of the catalogue that a study reads, and what would be fetched."""
+    from synthlang.data.state import items, left_line, megabytes
+
+    size = config.name if config.name in SIZES else None
+    found = items(names_of(study_inputs(config, overrides)), Path(ROOT), size)
+    missing = [item for item in found if not item.is_here]
+    if found:
+        _say(Console(), f"data: {len(found) - len(missing)} of {plural(len(found), 'data set')} are there")
+    for item in missing:
+        cost = f"{megabytes(item.origin.download)}, {item.origin.licence}"
+        told = f"data to fetch: {item.name} ({cost})" if item.get == "fetch" else f"data: {left_line(item)}"
+        _say(Console(), told)
+
+
 def _say_damage(root: Path) -> None:
     """Verify every file of a store that has a checksum, and print the damaged ones."""
     found = verify_store(root)
@@ -115,7 +134,7 @@ def _opened(name: Path, out: Path | None, options: StudyOptions, overrides: list
     read_options(options.slurm)
     config = sized(name, options.size)
     folder = out or run_folder(config)
-    with _naming_tiny(config):
+    with _naming_tiny(config, overrides):
         settings, cells = load_study(config, overrides, options.smoke)
         run = StudyRun(settings, cells, smoke_path(folder) if options.smoke else folder, options)
     if options.executor == "slurm" and run.to_do():
@@ -133,15 +152,29 @@ def write_new_study(path: Path) -> None:
 
 
 @contextmanager
-def _naming_tiny(config: Path) -> Iterator[None]:
-    """Add the size of a catalogued study that needs no data to an error about missing data."""
+def _naming_tiny(config: Path, overrides: Sequence[str] = ()) -> Iterator[None]:
+    """Add the remedies to an error about missing data: the command that fetches it, and a size that needs none."""
     try:
         yield
     except InputError as error:
         natural = config.name in SIZES and config.name != TINY
+        if isinstance(error, MissingDataError):
+            error.hint = f"run: {fetch_command(config, error.names if overrides else ())}"
         if error.code == "missing" and natural and f"{config.parent.as_posix()}/{TINY}" in names("studies"):
             raise error.with_hint(f"--size {TINY} runs without data") from error
         raise
+
+
+def fetch_command(config: Path, names: Sequence[str] = ()) -> str:
+    """Return the command that fetches the data of a study, or the data sets named.
+
+    >>> fetch_command(Path("align_mlm-table3/lab")), fetch_command(Path("my.yaml")), fetch_command(Path("a/lab"), ["b"])
+    ('synthlang data fetch --for align_mlm-table3 --size lab', 'synthlang data fetch --for my.yaml', \
+'synthlang data fetch b --size lab')
+    """
+    study, size = (config.parent, config.name) if config.name in SIZES else (config, "")
+    what = " ".join(names) if names else f"--for {study.as_posix()}"
+    return f"synthlang data fetch {what}" + (f" --size {size}" if size else "")
 
 
 def write_reports(folders: list[Path], out: Path | None = None) -> None:

@@ -44,6 +44,7 @@ FILES = {  # kind → file, or folder in which each file has the entries that be
     "transfer": "transfer.yaml",
     "probes": "probes.yaml",
     "derived": "derived.yaml",
+    "data": "data.yaml",
     "rows": "runs.yaml",
     "languages": "runs.yaml",
     "sizes": "runs.yaml",

@@ -64,21 +64,18 @@ def open_packed(path: Path) -> Iterator[io.BufferedReader[Any]]:
         InputError: The file is not a gzip file, is damaged, or unpacks to more than the limit.
     """
     try:
-        with gzip.open(path) as packed, io.BufferedReader(_Limited(packed, path)) as handle:
+        with gzip.open(path) as packed, io.BufferedReader(Limited(packed, path, _most(packed))) as handle:
             yield handle
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         hint = "download the file again"
         raise InputError(f"is damaged or not a gzip file: {error}", path, hint=hint, code="damaged") from error
 
 
-class _Limited(io.RawIOBase):
-    """Reader of an open gzip file that refuses content beyond the limit."""
+class Limited(io.RawIOBase):
+    """Reader of an open packed file that refuses content beyond ``most`` bytes, or none if it is None."""
 
-    def __init__(self, packed: Any, path: Path) -> None:
-        self._packed, self._path, self._read = packed, path, 0
-        about = os.fstat(packed.fileno())
-        ratio = _ratio()
-        self._most = max(FREE, ratio * about.st_size) if stat.S_ISREG(about.st_mode) else None  # None: a pipe
+    def __init__(self, packed: Any, path: Path, most: int | None) -> None:
+        self._packed, self._path, self.count, self._most = packed, path, 0, most
 
     def readable(self) -> bool:
         return True
@@ -88,12 +85,22 @@ class _Limited(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         count = int(self._packed.readinto(buffer))
-        self._read += count
-        if self._most is not None and self._read > self._most:
+        self.count += count
+        if self._most is not None and self.count > self._most:
             reason = f"unpacks to more than {self._most >> 20:,} MB"
             hint = f"if the file is correct, unpack it, or set {LIMIT} to more than {_ratio():,}"
             raise InputError(reason, self._path, hint=hint, code="range")
         return count
+
+
+def most_unpacked(size: int) -> int:
+    """Return the number of bytes that a packed file of ``size`` bytes may unpack to."""
+    return max(FREE, _ratio() * size)
+
+
+def _most(packed: Any) -> int | None:
+    about = os.fstat(packed.fileno())
+    return most_unpacked(about.st_size) if stat.S_ISREG(about.st_mode) else None  # None: a pipe
 
 
 def _ratio() -> int:

@@ -14,7 +14,7 @@ from probes.stages.base import StageKeys
 from probes.study.axes import Choice
 from probes.study.builder import CellBuilder
 from probes.study.cell import RECORDED_AS, Cell
-from probes.study.checks import missing_inputs, with_missing
+from probes.study.checks import inputs_of, missing_data, missing_inputs, with_missing
 from probes.study.compare import check_comparisons, comparisons
 from probes.study.config import LearnedConfig, StudyConfig
 from probes.study.graph import graph
@@ -137,11 +137,34 @@ def _expanded(study: StudyConfig, path: Path | None, assignments: Sequence[str])
     return cells
 
 
+def study_inputs(path: Path, assignments: Sequence[str] = ()) -> list[str]:
+    """Return the files and folders that a study reads, whether they exist or not.
+
+    If a file without which a cell cannot be built is missing, it stands for the cell.
+    """
+    study = read_study(path, list(assignments)).beside(path.parent)
+    cells, _, absent = _buildable(CellBuilder(study, path, list(assignments)), study.grid.points())
+    return list(dict.fromkeys([*absent, *inputs_of(cells)]))
+
+
 def _built(build: CellBuilder, points: Sequence[GridPoint]) -> list[Cell]:
     """Return the cell of each point.
 
-    If a file is missing, the cells that do not need the file are still built, so that one error lists all missing
-    files.
+    Raises:
+        InputError: A cell cannot be built. If files are missing, one error lists all of them.
+    """
+    cells, first, absent = _buildable(build, points)
+    if first is not None:
+        first.others = ()  # the list has their files
+        missing = list(dict.fromkeys([*absent, *missing_inputs(cells)]))
+        raise missing_data(missing) or with_missing(first, missing)
+    return cells
+
+
+def _buildable(build: CellBuilder, points: Sequence[GridPoint]) -> tuple[list[Cell], InputError | None, list[str]]:
+    """Return the cells that can be built, the first error of a missing file, and all such files.
+
+    A cell that needs a file to be read cannot be built without it. The other cells are.
     """
     cells, first, absent = list[Cell](), None, dict[str, None]()
     for point in points:
@@ -153,10 +176,7 @@ def _built(build: CellBuilder, points: Sequence[GridPoint]) -> list[Cell]:
                 raise
             first = first or error
             absent |= dict.fromkeys(found)
-    if first is not None:
-        first.others = ()  # the list has their files
-        raise with_missing(first, list(absent | dict.fromkeys(missing_inputs(cells))))
-    return cells
+    return cells, first, list(absent)
 
 
 def _contain(study: StudyConfig, cells: Sequence[Cell], keys: StageKeys | None = None) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from probes.report.numbers import plural
 from probes.stages.inputs import Inputs
 from probes.study.cell import Cell, in_cell
 from probes.study.graph import stages_of
+from synthlang.data.entries import ROOT, name_of, names_of
 from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.references import local_path, references
@@ -17,9 +18,12 @@ def check_cells(cells: Sequence[Cell]) -> None:
     """Check every stage of every cell.
 
     Raises:
-        InputError: A cell cannot run. The error of the first such cell is raised, with the number of cells that have
-            the same error. If data is missing, the hint lists all missing files and folders of the study.
+        InputError: A cell cannot run. Missing data sets of the catalogue come first (``MissingDataError``). Otherwise
+            the error of the first such cell is raised, with the number of cells that have the same error. If data is
+            missing, the hint lists all missing files and folders of the study.
     """
+    if (missing := missing_data(missing_inputs(cells))) is not None:
+        raise missing
     inputs = Inputs()
     errors = (_problem(cell, inputs) for cell in cells)
     for number, error in enumerate(errors):
@@ -42,8 +46,37 @@ def with_missing(error: InputError, absent: Sequence[str]) -> InputError:
     return error
 
 
-def missing_inputs(cells: Sequence[Cell]) -> list[str]:
+class MissingDataError(InputError):
+    """Data sets of the catalogue that a study reads and that are not there.
+
+    Attributes:
+        names: Their names.
+    """
+
+    names: tuple[str, ...] = ()
+
+
+def missing_data(absent: Sequence[str]) -> MissingDataError | None:
+    """Return the error for missing files and folders, or None if the catalogue of data sets has none of them."""
+    names = names_of(absent)
+    if not names:
+        return None
+    others = [path for path in absent if name_of(path) is None]
+    more = f", and the inputs {', '.join(others)}" if others else ""
+    reason = f"{plural(len(names), 'data set')} of the study {'is' if len(names) == 1 else 'are'} missing: "
+    hint = f"run: synthlang data fetch {' '.join(names)}"
+    error = MissingDataError(f"{reason}{', '.join(names)}{more}", ROOT, hint=hint, code="missing")
+    error.names = tuple(names)
+    return error
+
+
+def missing_inputs(cells: Iterable[Cell]) -> list[str]:
     """Return the files and folders that the cells read and that do not exist, in the order of the cells."""
+    return [path for path in inputs_of(cells) if not user_path(path).exists()]
+
+
+def inputs_of(cells: Iterable[Cell]) -> list[str]:
+    """Return the files and folders that the cells read, in the order of the cells."""
     found = dict[str, None]()
     for cell in cells:
         for config in cell.configs.values():
@@ -51,7 +84,7 @@ def missing_inputs(cells: Sequence[Cell]) -> list[str]:
                 path = user_path(str(named.name)) if named.kind == "file" else None
                 if named.kind in ("source", "items"):
                     path = local_path(str(named.name))
-                if path is not None and not path.exists():
+                if path is not None:
                     found[path.as_posix()] = None
     return list(found)
 

@@ -1,0 +1,70 @@
+"""The commands of data sets: list, fetch, check."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import probes
+from probes.cli_options import Commands, argument, names_of, one_of, option
+from synthlang.catalogue import SIZES
+
+data = Commands(
+    help="Work with the data sets that studies read: list, fetch and check them.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+Names = Annotated[
+    list[str] | None, argument("Data sets, by their names in the catalogue (default: none).", **names_of("data"))
+]
+For = Annotated[
+    Path | None,
+    option(
+        "Study whose data sets are meant: a YAML file, or a name (default: none).",
+        "--for",
+        metavar="STUDY",
+        **names_of("studies"),
+    ),
+]
+Size = Annotated[
+    str | None,
+    option(
+        "Size of the study: paper or lab, which has free sources only (default: the size in its name).",
+        **one_of(*SIZES),
+    ),
+]
+To = Annotated[Path, option("Folder of the data (default: data).")]
+
+
+@data.command("list")
+def list_(study: For = None, size: Size = None, to: To = Path("data"), names: Names = None) -> None:
+    """List data sets: what is there, what is missing, sizes, licences, and how each was verified."""
+    probes.list_data(names or (), study, size=size, to=to)
+
+
+@data.command()
+def fetch(
+    names: Names = None,
+    study: For = None,
+    size: Size = None,
+    to: To = Path("data"),
+    source: Annotated[
+        str | None,
+        option("Mirror in place of the sources: a folder, or an address (default: none).", "--from", metavar="MIRROR"),
+    ] = None,
+    keep_downloads: Annotated[
+        bool, option("Downloads are kept in TO/.downloads, which then serves as a mirror.", "--keep-downloads")
+    ] = False,
+    yes: Annotated[bool, option("Consent to the download, without a question.", "--yes")] = False,
+) -> None:
+    """Download, verify and convert data sets. An interrupted fetch continues with the same command."""
+    probes.fetch_data(names or (), study, size=size, to=to, source=source, keep_downloads=keep_downloads, ask=not yes)
+
+
+@data.command()
+def check(names: Names = None, to: To = Path("data")) -> None:
+    """Check data sets against their record, and read them as a study would."""
+    if not probes.check_data(names or (), to=to):
+        raise typer.Exit(1)

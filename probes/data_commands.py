@@ -1,0 +1,116 @@
+"""The commands on data sets: which of them a study reads, and their output in the terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from probes.report.numbers import plural
+from probes.study.cells import study_inputs
+from probes.study.options import sized
+from synthlang.catalogue import SIZES, TINY
+from synthlang.data import check, fetch, list_sets
+from synthlang.data.entries import ROOT, name_of, names_of
+from synthlang.data.fetching import Fetch
+from synthlang.data.state import Item, left_line, megabytes, total
+from synthlang.errors import InputError
+
+
+def data_of_study(study: Path, size: str | None, overrides: Sequence[str] = ()) -> tuple[list[str], str | None]:
+    """Return the data sets that a study reads, and its size.
+
+    Raises:
+        InputError: The study cannot be read.
+    """
+    config = sized(study, size)
+    names = names_of(study_inputs(config, overrides))
+    return names, config.name if config.name in SIZES else size
+
+
+def unlisted_inputs(study: Path, size: str | None = None) -> list[str]:
+    """Return the files and folders under ``data/`` that a study reads and that the catalogue does not have."""
+    return [path for path in study_inputs(sized(study, size)) if path.startswith(f"{ROOT}/") and name_of(path) is None]
+
+
+def list_data(names: Sequence[str], study: Path | None, size: str | None, to: Path) -> list[Item]:
+    """Print a table of data sets, and return them."""
+    names, size = _chosen(names, study, size)
+    found = list_sets(names, to, size=size) if names or study is None else []
+    table = Table()
+    for column in ("data set", "state", "get", "download", "licence", "verified by"):
+        table.add_column(column, no_wrap=column != "licence", overflow="fold")
+    for item in found:
+        origin = item.origin
+        how = "" if item.is_here else item.get
+        table.add_row(item.name, item.state, how, megabytes(origin.download), origin.licence, origin.evidence)
+    console = Console()
+    if found:
+        console.print(table)
+    missing = [item for item in found if not item.is_here]
+    for item in missing if names else ():
+        if item.get != "fetch":
+            console.print(left_line(item), soft_wrap=True, markup=False, highlight=False)
+    fetched = [item for item in missing if item.get == "fetch"]
+    sizes = total([item.origin.download for item in fetched])
+    console.print(
+        f"{plural(len(found), 'data set')}, {len(missing)} missing, of which {len(fetched)} can be fetched ({sizes})",
+        highlight=False,
+    )
+    return found
+
+
+def fetch_data(
+    names: Sequence[str],
+    study: Path | None,
+    size: str | None,
+    to: Path,
+    source: str | None,
+    keep_downloads: bool,
+    ask: bool,
+) -> list[str]:
+    """Show what a fetch costs, ask for consent, fetch, and return the names of what was written.
+
+    Raises:
+        InputError: Nothing is named, there is no consent, or a data set cannot be fetched.
+    """
+    if not names and study is None:
+        raise InputError("no data set is named", hint="give names, or --for STUDY --size SIZE", code="missing")
+    names, size = _chosen(names, study, size)
+    return fetch(names, to, size=size, source=source, keep_downloads=keep_downloads, confirm=_ask if ask else None)
+
+
+def check_data(names: Sequence[str], to: Path) -> bool:
+    """Check data sets, print a line on each, and return whether all are sound."""
+    console, found = Console(), check(names, to)
+    for one in found:
+        console.print(str(one), style="red" if one.fault else None, soft_wrap=True, markup=False, highlight=False)
+    if not found:
+        console.print(f"{to}: no data set of the catalogue is there", markup=False, highlight=False)
+    return not any(one.fault for one in found)
+
+
+def _chosen(names: Sequence[str], study: Path | None, size: str | None) -> tuple[list[str], str | None]:
+    if study is None:
+        if size == TINY:
+            raise InputError("needs no data", "--size tiny", hint="name paper or lab", code="no_effect")
+        if size is not None and size not in SIZES:
+            raise InputError(f"unknown size {size!r}", "--size", hint="choose paper or lab", code="unknown")
+        return list(names), size
+    of_study, size = data_of_study(study, size)
+    return [*names, *of_study], size
+
+
+def _ask(plan: Fetch) -> bool:
+    """Ask for consent to a download.
+
+    Raises:
+        InputError: Nobody can be asked.
+    """
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise InputError("downloads need consent", "synthlang data fetch", hint="add --yes", code="missing")
+    what = f"Download {total(plan.to_download)}, and write {plural(len(plan.jobs), 'data set')}? [y/N] "
+    return Console(stderr=True).input(what, markup=False).strip().lower() in ("y", "yes")

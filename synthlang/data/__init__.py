@@ -1,0 +1,80 @@
+"""Data sets by name: what studies need, fetched, converted, recorded and checked.
+
+The functions here do what the commands ``synthlang data …`` do. ``configs/data.yaml`` is the catalogue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from synthlang.data.checking import Checked
+    from synthlang.data.fetching import Fetch
+    from synthlang.data.state import Item
+
+
+def list_sets(names: Iterable[str] = (), to: str | Path = "data", *, size: str | None = None) -> list[Item]:
+    """Return data sets with their state in a folder.
+
+    Args:
+        names: Names of the catalogue (default: all).
+        to: The folder of data.
+        size: ``lab`` to use the free source where the one of the paper is not free.
+    """
+    from synthlang.data.entries import names as all_names
+    from synthlang.data.state import items
+
+    return items(list(names) or all_names(), Path(to), size)
+
+
+def fetch(
+    names: Iterable[str],
+    to: str | Path = "data",
+    *,
+    size: str | None = None,
+    source: str | Path | None = None,
+    keep_downloads: bool = False,
+    confirm: Callable[[Fetch], bool] | None = None,
+) -> list[str]:
+    """Download, verify and convert data sets, and record their provenance in ``SOURCES.json``.
+
+    An interrupted call continues.
+
+    Args:
+        names: Names of the catalogue.
+        to: The folder of data.
+        size: ``lab`` to use the free source where the one of the paper is not free.
+        source: Mirror in place of the sources: a folder, or an address.
+        keep_downloads: Keep the downloads in ``.downloads``, which then serves as a mirror.
+        confirm: Function that sees the plan before anything is downloaded, and returns False to stop (default: none).
+
+    Returns:
+        The names of the data sets that were written.
+    """
+    from synthlang.data.fetching import plan_fetch, run_fetch
+    from synthlang.progress import Display
+
+    with Display() as display:
+        plan = plan_fetch(names, Path(to), size, None if source is None else str(source), display.report)
+    for line in plan.lines():
+        display.message(line)
+    if not plan.jobs or (confirm is not None and not confirm(plan)):
+        return []
+    with Display() as display:
+        return run_fetch(plan, keep_downloads, display.report, display.message)
+
+
+def check(names: Iterable[str] = (), to: str | Path = "data") -> list[Checked]:
+    """Compare data sets with their record, and read them as a study would.
+
+    Args:
+        names: Names of the catalogue (default: all that are there).
+        to: The folder of data.
+    """
+    from synthlang.data.checking import check_sets
+    from synthlang.progress import Display
+
+    with Display() as display:
+        return check_sets(names, Path(to), display.report)

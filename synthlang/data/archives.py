@@ -1,0 +1,117 @@
+"""Members of archives that were downloaded, read one by one up to a limit. Nothing is unpacked to a path of theirs.
+
+The caller chooses the files that members are copied to, so a member cannot leave its folder. An archive with a path
+that would leave it, or whose wanted member is a link or a device, is refused as a whole: it is not the one that the
+catalogue describes.
+"""
+
+from __future__ import annotations
+
+import io
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from shutil import copyfileobj
+from typing import IO, Any
+
+from synthlang.errors import InputError
+from synthlang.packed import Limited, most_unpacked, open_packed
+
+ZIP, TAR = (".zip",), (".tar.gz", ".tgz")
+BLOCK = 1 << 20
+
+
+def is_archive(path: Path) -> bool:
+    """Return whether the name of a file is that of an archive that can be read."""
+    return path.name.endswith(ZIP + TAR)
+
+
+def copy_members(archive: Path, wanted: Mapping[str, Path]) -> None:
+    """Copy members of an archive to files.
+
+    Args:
+        archive: A zip file, or a tar file packed with gzip.
+        wanted: The file to write for each member.
+
+    Raises:
+        InputError: The archive is damaged or hostile, unpacks to more than the limit, or lacks a member.
+    """
+    left = dict(wanted)
+    with _damage(archive):
+        for name, is_file, opened in _zip(archive) if archive.name.endswith(ZIP) else _tar(archive):
+            _check_name(name, archive)
+            target = left.pop(name, None)
+            if target is None:
+                continue
+            if not is_file:
+                raise _hostile(archive, f"its member {name!r} is a link, a device or a folder")
+            with opened() as content, target.open("wb") as written:
+                copyfileobj(content, written, BLOCK)
+    if left:
+        hint = "the release has changed; install a newer version of synthlang"
+        raise InputError(f"has no member {next(iter(left))!r}", archive, hint=hint, code="missing")
+
+
+Member = tuple[str, bool, Any]
+"""A name, True for a regular file, and the function that opens it."""
+
+
+def _zip(path: Path) -> Iterator[Member]:
+    most = most_unpacked(path.stat().st_size)
+    with zipfile.ZipFile(path) as archive:
+        read = _Shared(most)
+        for about in archive.infolist():
+            kind = about.external_attr >> 28  # the type of the file in Unix, 0 where the system has none
+            is_file = not about.is_dir() and kind in (0, 0o10) and not about.flag_bits & 1
+
+            @contextmanager
+            def opened(about: zipfile.ZipInfo = about) -> Iterator[IO[bytes]]:
+                with archive.open(about) as packed, read.limited(packed, path) as handle:
+                    yield handle
+
+            yield about.filename, is_file, opened
+
+
+def _tar(path: Path) -> Iterator[Member]:
+    with open_packed(path) as unpacked, tarfile.open(fileobj=unpacked, mode="r|") as archive:
+        for about in archive:
+            name = about.name + ("/" if about.isdir() else "")
+            yield name, about.isreg(), lambda about=about: archive.extractfile(about)
+
+
+class _Shared:
+    """A limit that all members of an archive share."""
+
+    def __init__(self, most: int) -> None:
+        self._left = most
+
+    @contextmanager
+    def limited(self, packed: IO[bytes], path: Path) -> Iterator[IO[bytes]]:
+        raw = Limited(packed, path, self._left)
+        yield io.BufferedReader(raw)
+        self._left -= raw.count
+
+
+def _check_name(name: str, archive: Path) -> None:
+    """Raise InputError for a name that a careless program would unpack outside its folder."""
+    path = PurePosixPath(name.replace("\\", "/"))
+    if path.is_absolute() or ".." in path.parts or (path.parts and path.parts[0].endswith(":")):
+        raise _hostile(archive, f"its member {name!r} would leave the folder")
+
+
+def _hostile(archive: Path, why: str) -> InputError:
+    hint = "delete it, and do not use this source"
+    return InputError(f"is not unpacked, because {why}", archive, hint=hint, code="unsupported")
+
+
+@contextmanager
+def _damage(archive: Path) -> Iterator[None]:
+    """Convert the errors of damaged archives."""
+    try:
+        yield
+    except (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error, NotImplementedError, RuntimeError) as error:
+        reason = f"is damaged or no archive: {error}"
+        raise InputError(reason, archive, hint="delete it, and download it again", code="damaged") from error

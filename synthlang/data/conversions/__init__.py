@@ -1,0 +1,34 @@
+"""Conversions of downloaded files to the layouts of the readers: one kind a file, all listed in ``Conversion``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from synthlang.data.conversions.copied import CopiedFiles
+from synthlang.data.conversions.labels import LabelColumns, LabelTable
+from synthlang.data.conversions.massive import Massive
+from synthlang.data.conversions.pairs import PairFiles, PairTable
+from synthlang.data.conversions.questions import QuestionTable
+from synthlang.data.conversions.running_text import RunningText
+from synthlang.data.conversions.text_pairs import ClassifiedPairs
+from synthlang.data.conversions.vectors import FirstVectors
+
+Conversion = Annotated[
+    CopiedFiles
+    | ClassifiedPairs
+    | FirstVectors
+    | LabelColumns
+    | LabelTable
+    | Massive
+    | PairFiles
+    | PairTable
+    | QuestionTable
+    | RunningText,
+    Field(discriminator="kind"),
+]
+FORMAT = 1
+"""Version of the conversions. Raise it when one of them writes other files from the same input."""
+
+__all__ = ["FORMAT", "Conversion"]

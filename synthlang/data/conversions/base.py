@@ -1,0 +1,146 @@
+"""What all conversions share: the files that came, rows of Parquet files, and lines of text."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import IO, Any
+
+from synthlang.config import StrictModel
+from synthlang.data.archives import copy_members
+from synthlang.errors import InputError
+from synthlang.files import reading, writing
+from synthlang.progress import Report, silent
+
+INSIDE = "!"
+"""Separator of an archive and its member, as in ``a.zip!folder/file.txt``."""
+ROWS = 2000
+BREAKS = re.compile(r"[\t\r\n\x00]+")
+"""Characters that a field of a table or a line cannot have."""
+
+
+class Given:
+    """The files that came, by the names that conversions use.
+
+    Args:
+        files: The path of each file.
+        work: An empty folder for members of archives.
+        report: Called with the progress.
+    """
+
+    def __init__(self, files: Mapping[str, Path], work: Path, report: Report = silent) -> None:
+        self._files, self._work, self.report = dict(files), work, report
+
+    def unpack(self, names: Sequence[str]) -> None:
+        """Unpack the members among some names, each archive once.
+
+        Raises:
+            InputError: An archive is damaged, hostile or lacks a member.
+        """
+        members: dict[str, dict[str, Path]] = defaultdict(dict)
+        for number, name in enumerate(names):
+            archive, inside, member = name.partition(INSIDE)
+            if inside:
+                members[archive][member] = self._work / f"{number}"
+        for archive, wanted in members.items():
+            copy_members(self.path(archive), wanted)
+            self._files |= {f"{archive}{INSIDE}{member}": path for member, path in wanted.items()}
+
+    def path(self, name: str) -> Path:
+        """Return the file of a name.
+
+        Raises:
+            InputError: It did not come.
+        """
+        if name not in self._files:
+            raise InputError(f"no file {name!r} came", hint=f"there is {', '.join(self._files)}", code="missing")
+        return self._files[name]
+
+    def matching(self, pattern: str) -> list[Path]:
+        """Return the files whose names match a pattern, in the order of their names.
+
+        Raises:
+            InputError: There is none.
+        """
+        found = [self._files[name] for name in sorted(self._files) if fnmatchcase(name, pattern)]
+        return found or [self.path(pattern)]
+
+
+class Converter(StrictModel):
+    """Base class of conversions. A subclass has ``kind``, its options, and ``run``."""
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names, patterns and members that the conversion reads."""
+        raise NotImplementedError
+
+    def run(self, given: Given, out: Path, names: Sequence[str]) -> dict[str, int]:
+        """Write the converted files into the folder ``out``.
+
+        Args:
+            given: The files that came.
+            out: An empty folder.
+            names: The names of the files to write, for a data set of files. A folder has the names of splits.
+
+        Returns:
+            Counts of omissions by reason.
+
+        Raises:
+            InputError: A file has another layout.
+        """
+        raise NotImplementedError
+
+
+def one_line(text: Any) -> str:
+    """Return a text as one field of a table.
+
+    >>> one_line("a\\tb\\n c ")
+    'a b c'
+    """
+    return BREAKS.sub(" ", "" if text is None else str(text)).strip()
+
+
+@contextmanager
+def written(path: Path) -> Iterator[IO[str]]:
+    """Open a text file for writing. A full disk is an InputError."""
+    with writing(path), path.open("w", encoding="utf-8", newline="\n") as handle:
+        yield handle
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Iterator[str]]:
+    """Yield the lines of a text file without their ends."""
+    with reading(path), path.open(encoding="utf-8-sig", newline="\n") as handle:
+        yield (line.rstrip("\r\n") for line in handle)
+
+
+def rows(paths: Sequence[Path], columns: Sequence[str], report: Report = silent) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of Parquet files, with values in the order of ``columns``, in bounded memory.
+
+    Raises:
+        InputError: A file is damaged or lacks a column.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    for number, path in enumerate(paths, start=1):
+        try:
+            with pq.ParquetFile(path) as file:
+                names = file.schema_arrow.names
+                if lacks := [column for column in columns if column not in names]:
+                    reason = f"has no column {lacks[0]!r}; the columns are {', '.join(names)}"
+                    hint = "the release has changed; install a newer version of synthlang"
+                    raise InputError(reason, path, hint=hint, code="missing")
+                done, total = 0, file.metadata.num_rows
+                for batch in file.iter_batches(ROWS, columns=list(columns)):
+                    values = batch.to_pydict()
+                    yield from zip(*(values[column] for column in columns), strict=True)
+                    done += batch.num_rows
+                    report(path.name, done, total, f"file {number} of {len(paths)}")
+        except (pa.ArrowException, OSError) as error:
+            reason = f"is damaged or not Parquet: {next(iter(str(error).splitlines()), '')}"
+            raise InputError(reason, path, hint="delete it, and download it again", code="damaged") from error

@@ -1,0 +1,95 @@
+"""Sentences with a tag on each word (entities), from Parquet files or from columns of text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Literal
+
+from pydantic import Field
+
+from synthlang.data.conversions.base import Converter, Given, one_line, opened, rows, written
+from synthlang.errors import InputError
+
+EMPTY = "words left out because they are empty"
+
+
+class LabelTable(Converter):
+    """Write a word and its tag on each line, from a column of words and a column of numbers of tags."""
+
+    kind: Literal["tags"]
+    """Words and numbers of tags, from Parquet."""
+    splits: Mapping[str, str] = Field(min_length=1)
+    """The pattern of the files of each split: train, dev or test."""
+    words: str = "tokens"
+    """The column of words."""
+    tags: str = "ner_tags"
+    """The column of tags."""
+    names: tuple[str, ...]
+    """The names of the tags 0, 1, …."""
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        return tuple(self.splits.values())
+
+    def run(self, given: Given, out: Path, names: Sequence[str]) -> dict[str, int]:
+        del names
+        counts: Counter[str] = Counter()
+        for split, pattern in self.splits.items():
+            with written(out / f"{split}.tsv") as handle:
+                for words, tags in rows(given.matching(pattern), (self.words, self.tags), given.report):
+                    _write(handle, words, [self._name(tag) for tag in tags], counts)
+        return +counts
+
+    def _name(self, tag: int) -> str:
+        if not 0 <= tag < len(self.names):
+            reason = f"has the tag {tag}, and the tags end at {len(self.names) - 1}"
+            raise InputError(reason, hint="the release has changed; install a newer version of synthlang", code="range")
+        return self.names[tag]
+
+
+class LabelColumns(Converter):
+    """Write a word and its tag on each line, from two columns of a text in columns."""
+
+    kind: Literal["columns"]
+    """Columns of text with a word on each line."""
+    splits: Mapping[str, str] = Field(min_length=1)
+    """The file of each split: train, dev or test."""
+    word: int = Field(default=1, ge=1)
+    """The number of the column of words, from 1."""
+    tag: int = Field(ge=1)
+    """The number of the column of tags, from 1."""
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        return tuple(self.splits.values())
+
+    def run(self, given: Given, out: Path, names: Sequence[str]) -> dict[str, int]:
+        del names
+        counts: Counter[str] = Counter()
+        for split, name in self.splits.items():
+            path = given.path(name)
+            with opened(path) as lines, written(out / f"{split}.tsv") as handle:
+                words, tags = list[str](), list[str]()
+                for number, line in enumerate(lines, start=1):
+                    if not line.strip():
+                        _write(handle, words, tags, counts)
+                        words, tags = [], []
+                        continue
+                    columns = line.split("\t") if "\t" in line else line.split()
+                    if len(columns) < max(self.word, self.tag):
+                        reason = f"has {len(columns)} columns, not {max(self.word, self.tag)}"
+                        raise InputError(reason, path, number, hint="the release has changed", code="format")
+                    words.append(columns[self.word - 1])
+                    tags.append(columns[self.tag - 1])
+                _write(handle, words, tags, counts)
+        return +counts
+
+
+def _write(handle: IO[str], words: Iterable[str], tags: Iterable[str], counts: Counter[str]) -> None:
+    """Write one sentence. Spaces inside a word, which some releases have, become underscores."""
+    pairs = [("_".join(one_line(word).split()), tag) for word, tag in zip(words, tags, strict=True)]
+    counts[EMPTY] += sum(not word for word, _ in pairs)
+    if lines := [f"{word}\t{tag}\n" for word, tag in pairs if word]:
+        handle.write("".join(lines) + "\n")

@@ -1,0 +1,89 @@
+"""MASSIVE (FitzGerald et al. 2022): JSON lines with marked slots to ``seq.in``, ``seq.out`` and ``label``.
+
+A slot is marked as in ``wake me at [time : nine am] on [date : friday]``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Literal
+
+from synthlang.data.conversions.base import Converter, Given, opened, written
+from synthlang.errors import InputError
+from synthlang.files import writing
+
+FIELDS = ("partition", "annot_utt", "intent")
+SPLITS = {"train": "train", "dev": "valid", "test": "test"}
+PARTS = ("seq.in", "seq.out", "label")
+SLOT = re.compile(r"\[([^\[\]:]+) : ([^\[\]]+)\]")
+OUTSIDE, BRACKET = "O", "utterances left out because their brackets are not slots"
+
+
+class Massive(Converter):
+    """Write the utterances of one language."""
+
+    kind: Literal["massive"]
+    """Utterances of MASSIVE."""
+    file: str
+    """ARCHIVE!MEMBER of the language."""
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        return (self.file,)
+
+    def run(self, given: Given, out: Path, names: Sequence[str]) -> dict[str, int]:
+        del names
+        counts, path = Counter[str](), given.path(self.file)
+        with ExitStack() as stack:
+            lines = stack.enter_context(opened(path))
+            handles = {}
+            for theirs, ours in SPLITS.items():
+                with writing(out / ours):
+                    (out / ours).mkdir()
+                handles[theirs] = [stack.enter_context(written(out / ours / part)) for part in PARTS]
+            for number, line in enumerate(lines, start=1):
+                row = _row(line, path, number)
+                words, tags = utterance(row["annot_utt"])
+                if not words or any("[" in word or "]" in word for word in words):
+                    counts[BRACKET] += 1
+                    continue
+                for handle, text in zip(
+                    handles[row["partition"]], (" ".join(words), " ".join(tags), row["intent"]), strict=True
+                ):
+                    handle.write(f"{text}\n")
+        return +counts
+
+
+def _row(line: str, path: Path, number: int) -> dict[str, str]:
+    try:
+        row = json.loads(line)
+    except ValueError as error:
+        raise InputError("is not JSON", path, number, hint="download it again", code="damaged") from error
+    if not isinstance(row, dict) or not all(isinstance(row.get(field), str) for field in FIELDS):
+        hint = "the release has changed; install a newer version of synthlang"
+        raise InputError(f"lacks one of {', '.join(FIELDS)}", path, number, hint=hint, code="missing")
+    if row["partition"] not in SPLITS:
+        raise InputError(f"has the split {row['partition']!r}", path, number, code="unknown")
+    return row
+
+
+def utterance(marked: str) -> tuple[list[str], list[str]]:
+    """Return the words of a marked utterance with their tags.
+
+    >>> utterance("wake me at [time : nine am]")
+    (['wake', 'me', 'at', 'nine', 'am'], ['O', 'O', 'O', 'B-time', 'I-time'])
+    """
+    words, tags, end = list[str](), list[str](), 0
+    for match in SLOT.finditer(marked):
+        before, inside = marked[end : match.start()].split(), match[2].split()
+        slot = match[1].strip().replace(" ", "_")
+        words += [*before, *inside]
+        tags += [OUTSIDE] * len(before) + [f"{'I' if i else 'B'}-{slot}" for i in range(len(inside))]
+        end = match.end()
+    rest = marked[end:].split()
+    return [*words, *rest], [*tags, *[OUTSIDE] * len(rest)]

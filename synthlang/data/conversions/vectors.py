@@ -1,0 +1,50 @@
+"""Word vectors: the first lines of a file, with a header that states their number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from synthlang.data.conversions.base import Converter, Given
+from synthlang.errors import InputError
+from synthlang.files import reading, writing
+
+
+class FirstVectors(Converter):
+    """Write the vectors of the first words, which are the most frequent ones.
+
+    The file that came may end inside a later line, since only its start need be downloaded.
+    """
+
+    kind: Literal["vectors"]
+    """Word vectors, from the start of a file."""
+    file: str
+    """The file."""
+    words: int = Field(default=200_000, ge=1)
+    """Number of words."""
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        return (self.file,)
+
+    def run(self, given: Given, out: Path, names: Sequence[str]) -> dict[str, int]:
+        path, target = given.path(self.file), out / names[0]
+        with reading(path), path.open("rb") as source, writing(target), target.open("wb") as handle:
+            header = source.readline(1 << 10).split()
+            if len(header) != 2 or not all(part.isdigit() for part in header):
+                hint = "the release has changed; install a newer version of synthlang"
+                raise InputError(
+                    "does not begin with the numbers of words and dimensions", path, 1, hint=hint, code="format"
+                )
+            words = min(self.words, int(header[0]))
+            handle.write(b"%d %s\n" % (words, header[1]))
+            for number in range(words):
+                line = source.readline()
+                if not line.endswith(b"\n"):
+                    reason = f"ends after {number:,} of {words:,} words"
+                    raise InputError(reason, path, number + 2, hint="download it again", code="damaged")
+                handle.write(line)
+        return {}

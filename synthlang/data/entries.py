@@ -1,0 +1,128 @@
+"""The catalogue of data sets, ``configs/data.yaml``: what fills each folder under ``data/``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path, PurePosixPath
+from typing import Literal
+
+from pydantic import Field
+
+from synthlang import catalogue
+from synthlang.config import StrictModel, parse
+from synthlang.data.conversions import Conversion
+from synthlang.data.sources import ByHand, MadeOf, Source
+from synthlang.errors import InputError, did_you_mean
+
+ROOT = "data"
+"""The folder in the working folder that studies read."""
+Layout = Literal["text", "conllu", "nli", "ner", "qa", "slots", "pairs", "dictionary", "vectors"]
+Evidence = Literal["page", "repository", "partly", "none"]
+LAB = "lab"
+Variant = Literal["main", "lab"]
+
+
+class Origin(StrictModel):
+    """Where the files of a data set come from, and what becomes of them."""
+
+    source: Source
+    """The source."""
+    convert: Conversion | None = None
+    """The conversion of the files that were downloaded."""
+    licence: str
+    """The licence, as an SPDX identifier where there is one, and restrictions of use or redistribution."""
+    restricted: bool = False
+    """True if commercial use or redistribution is restricted."""
+    download: float | None = Field(default=None, ge=0)
+    """Megabytes to download, or null where no page states it."""
+    disk: float | None = Field(default=None, ge=0)
+    """Megabytes on the disk after the conversion, or null where it is unknown."""
+    evidence: Evidence
+    """What the source was verified by: a stored page of the source, public repositories that use it, one of these for a
+    part of it, or nothing."""
+    checked: str
+    """What was found there."""
+    steps: tuple[Literal["segment", "parse"], ...] = ()
+    """Steps that the files still need: words separated by spaces (segment), or trees (parse)."""
+    note: str = ""
+    """A difference from the paper."""
+
+    @property
+    def is_fetched(self) -> bool:
+        """Whether ``fetch`` downloads it."""
+        return not isinstance(self.source, ByHand | MadeOf)
+
+
+class DataSet(Origin):
+    """An entry: a folder or some files under ``data/``.
+
+    Attributes:
+        title: Its description.
+    """
+
+    title: str
+    """What it is."""
+    used: str
+    """The papers and sections that use it."""
+    layout: Layout
+    """The reader of the folder."""
+    fills: tuple[str, ...] = ()
+    """The files that it fills, below ``data/`` (default: the folder of its name)."""
+    lab: Origin | None = None
+    """The free source at the size ``lab``, if it is another one."""
+
+    def origin(self, size: str | None) -> Origin:
+        """Return the source at a size."""
+        return self.lab if size == LAB and self.lab is not None else self
+
+    def variant(self, size: str | None) -> Variant:
+        """Return the name of the source at a size."""
+        return "lab" if size == LAB and self.lab is not None else "main"
+
+
+def names() -> list[str]:
+    """Return the names of all entries, in the order of the catalogue."""
+    return catalogue.names("data")
+
+
+@cache
+def entry(name: str) -> DataSet:
+    """Return an entry.
+
+    Raises:
+        InputError: There is no such entry.
+    """
+    if name not in names():
+        hint = f"{did_you_mean(name, names())}list them with: synthlang data list"
+        raise InputError(f"there is no data set {name!r} in the catalogue", hint=hint, code="unknown")
+    return parse(DataSet, catalogue.find("data", name).data, f"data.yaml {name}")
+
+
+def places(name: str) -> tuple[str, ...]:
+    """Return the folder or the files of an entry, below ``data/``."""
+    return entry(name).fills or (name,)
+
+
+@cache
+def _by_place() -> dict[str, str]:
+    return {place: name for name in names() for place in places(name)}
+
+
+def name_of(path: str | Path, root: str | Path = ROOT) -> str | None:
+    """Return the entry that fills a path, or None for a path that is not below ``root`` or not in the catalogue.
+
+    >>> name_of("data/nli/en"), name_of("data/muse/en-fr-test.txt"), name_of("mine/nli/en")
+    ('nli/en', 'muse/en-fr', None)
+    """
+    try:
+        place = PurePosixPath(Path(path).as_posix()).relative_to(PurePosixPath(Path(root).as_posix()))
+    except ValueError:
+        return None
+    return _by_place().get(place.as_posix())
+
+
+def names_of(paths: Iterable[str | Path], root: str | Path = ROOT) -> list[str]:
+    """Return the entries that fill some of the paths, each once."""
+    found = (name_of(path, root) for path in paths)
+    return list(dict.fromkeys(name for name in found if name is not None))

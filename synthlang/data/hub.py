@@ -1,0 +1,228 @@
+"""Files of data sets on the hub: their list at a commit, with sizes and checksums, and their download.
+
+``huggingface_hub`` does the work: it reads HF_TOKEN and HF_ENDPOINT, resumes, and waits where the hub asks for it. No
+code of a repository is downloaded or run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from synthlang.data.sources import REVISION, HubFiles
+from synthlang.errors import InputError
+from synthlang.files import writing
+from synthlang.fingerprint import sha256_file
+
+TRIES, WAIT = 4, 2.0
+"""Number of tries of a file where the hub fails, and seconds before the second one, doubled each time."""
+NEWEST = "main"
+LOGIN = "accept its terms on that page, and set HF_TOKEN or run: hf auth login"
+FOLDER = "without a network, use --from FOLDER"
+
+
+@dataclass(frozen=True)
+class HubFile:
+    """A file of a data set on the hub.
+
+    Attributes:
+        source: The data set.
+        revision: The commit.
+        name: The path in the repository.
+        size: Its size in bytes.
+        sha256: Its SHA-256 if the hub tells it, as for all large files.
+        blob: Otherwise its Git blob id, which is a SHA-1.
+    """
+
+    source: HubFiles
+    revision: str
+    name: str
+    size: int
+    sha256: str | None = None
+    blob: str | None = None
+
+    @property
+    def folder(self) -> str:
+        """Folder of the commit, below the folder of downloads."""
+        return f"hub/{self.source.repo}/{self.revision}"
+
+    @property
+    def place(self) -> str:
+        """Path below the folder of downloads."""
+        return f"{self.folder}/{self.name}"
+
+    @property
+    def url(self) -> str:
+        """The address, for records."""
+        return f"{self.source.address}/resolve/{self.revision}/{self.name}"
+
+
+def endpoint() -> str | None:
+    """Return the address of the hub that the environment names, or None for the usual one."""
+    return os.environ.get("HF_ENDPOINT") or None
+
+
+def list_files(source: HubFiles) -> list[HubFile]:
+    """Return the files of a source at its commit, without a download.
+
+    Raises:
+        InputError: The hub cannot be reached, refuses, or has no such file.
+    """
+    from huggingface_hub import HfApi
+
+    def listed() -> tuple[str, list[Any]]:
+        api = HfApi(endpoint=endpoint())
+        wanted = source.revision or NEWEST
+        commit = wanted if REVISION.fullmatch(wanted) else str(api.dataset_info(source.repo, revision=wanted).sha)
+        folders = {pattern.rpartition("/")[0] for pattern in source.files}
+        found = []
+        for folder in sorted(folders):
+            plain = None if not folder or any(mark in folder for mark in "*?[") else folder
+            found += api.list_repo_tree(source.repo, plain, recursive=True, revision=commit, repo_type="dataset")
+        return commit, found
+
+    commit, found = _tried(source, listed)
+    files = {one.path: one for one in found if getattr(one, "size", None) is not None}
+    chosen = dict[str, HubFile]()
+    for pattern in source.files:
+        names = [name for name in sorted(files) if fnmatchcase(name, pattern)]
+        if not names:
+            hint = "the data set has changed; install a newer version of synthlang"
+            reason = f"has no file {pattern} at {commit[:12]}"
+            raise InputError(reason, source.address, hint=hint, code="missing")
+        for name in names:
+            lfs = files[name].lfs
+            sha256 = None if lfs is None else lfs.sha256
+            chosen[name] = HubFile(source, commit, name, files[name].size, sha256, files[name].blob_id)
+    return list(chosen.values())
+
+
+def download(file: HubFile, downloads: Path, count: Callable[[int], None]) -> None:
+    """Download a file to its place in the folder ``downloads``, or continue to, and check its hash.
+
+    Raises:
+        InputError: The hub cannot be reached or refuses, or the content is not the expected one.
+    """
+    from huggingface_hub import hf_hub_download
+
+    folder, where = downloads / file.folder, {"endpoint": endpoint(), "repo_type": "dataset", "revision": file.revision}
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    bar = counting_bar(count)
+    _tried(
+        file.source,
+        lambda: hf_hub_download(file.source.repo, file.name, local_dir=folder, tqdm_class=bar, **where),  # type: ignore[arg-type]
+    )
+    path = downloads / file.place
+    if not is_intact(file, path):
+        path.unlink(missing_ok=True)
+        reason = "is not what the hub describes: its checksum differs"
+        raise InputError(reason, file.url, hint="run the same command again", code="damaged")
+
+
+def is_intact(file: HubFile, path: Path) -> bool:
+    """Return whether a file is there and has the size and the hash that the hub tells."""
+    if not path.is_file() or path.stat().st_size != file.size:
+        return False
+    if file.sha256 is not None:
+        return sha256_file(path) == file.sha256
+    digest = hashlib.sha1(b"blob %d\0" % file.size, usedforsecurity=False)
+    with path.open("rb") as handle:
+        while block := handle.read(1 << 20):
+            digest.update(block)
+    return file.blob is None or digest.hexdigest() == file.blob
+
+
+def counting_bar(count: Callable[[int], None]) -> type[Any]:
+    """Return a class in place of the library's progress bar, which calls ``count`` with the bytes that came."""
+    from tqdm import tqdm
+
+    class Bar(tqdm):  # type: ignore[type-arg]
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            kwargs.pop("name", None)
+            super().__init__(*args, **{**kwargs, "disable": True})
+            count(int(kwargs.get("initial") or 0))
+
+        def update(self, n: float | None = 1) -> bool | None:
+            count(int(n or 0))
+            return None
+
+    return Bar
+
+
+def _tried(source: HubFiles, call: Callable[[], Any]) -> Any:
+    """Call the hub, and again if it fails. The library waits by itself where it is asked to."""
+    from huggingface_hub.errors import HfHubHTTPError
+
+    for number in range(1, TRIES + 1):
+        try:
+            with _errors(source):
+                return call()
+        except InputError as error:
+            cause = error.__cause__
+            status = cause.response.status_code if isinstance(cause, HfHubHTTPError) else 0
+            if status < 500 or number == TRIES:
+                raise
+            time.sleep(WAIT * 2 ** (number - 1))
+    raise AssertionError
+
+
+@contextmanager
+def _errors(source: HubFiles) -> Iterator[None]:
+    """Convert the errors of the library."""
+    from huggingface_hub import constants
+    from huggingface_hub.errors import (
+        EntryNotFoundError,
+        GatedRepoError,
+        HfHubHTTPError,
+        LocalEntryNotFoundError,
+        OfflineModeIsEnabled,
+        RepositoryNotFoundError,
+        RevisionNotFoundError,
+    )
+
+    try:
+        yield
+    except GatedRepoError as error:
+        raise InputError("needs a permission", source.address, hint=LOGIN, code="failed") from error
+    except RepositoryNotFoundError as error:
+        hint = f"if it is private or gated, {LOGIN}"
+        raise InputError("is not on the hub, or needs a login", source.address, hint=hint, code="missing") from error
+    except RevisionNotFoundError as error:
+        reason, hint = f"the hub has no revision {source.revision} of it", "install a newer version of synthlang"
+        raise InputError(reason, source.address, hint=hint, code="missing") from error
+    except LocalEntryNotFoundError as error:  # of which EntryNotFoundError is a base class
+        raise _unreachable(source, error) from error
+    except EntryNotFoundError as error:
+        hint = "the data set has changed; install a newer version of synthlang"
+        raise InputError("has lost a file", source.address, hint=hint, code="missing") from error
+    except OfflineModeIsEnabled as error:
+        raise InputError("HF_HUB_OFFLINE is set", source.address, hint=f"unset it; {FOLDER}", code="failed") from error
+    except HfHubHTTPError as error:
+        status = error.response.status_code
+        hint = LOGIN if status in (401, 403) else "run the same command again later, which continues"
+        raise InputError(f"the hub refuses (HTTP {status})", source.address, hint=hint, code="failed") from error
+    except OSError as error:
+        if error.errno:
+            with writing(Path(source.repo)):
+                raise
+        raise _unreachable(source, error) from error
+    except InputError:
+        raise
+    except Exception as error:  # the library's client has errors of its own, whose classes differ by version
+        if constants.HF_HUB_OFFLINE:
+            raise InputError("HF_HUB_OFFLINE is set", source.address, hint="unset it", code="failed") from error
+        raise _unreachable(source, error) from error
+
+
+def _unreachable(source: HubFiles, error: Exception) -> InputError:
+    why = next((line for line in str(error.__cause__ or error).splitlines() if line.strip()), type(error).__name__)
+    hint = f"check the connection, the proxy and HF_ENDPOINT, and run the same command again; {FOLDER}"
+    return InputError(f"cannot be downloaded: {why}", source.address, hint=hint, code="failed")

@@ -1,0 +1,113 @@
+"""The state of data sets in a folder, and what the missing ones cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from synthlang.data.entries import DataSet, Origin, entry, places
+from synthlang.data.record import Record, read_record
+from synthlang.data.sources import ByHand, MadeOf
+
+State = Literal["here", "here, by hand", "here, the lab source", "here, the paper's source", "missing"]
+HERE: tuple[State, ...] = ("here", "here, by hand", "here, the lab source", "here, the paper's source")
+MEGABYTE = 1_000_000
+
+
+@dataclass(frozen=True)
+class Item:
+    """A data set at a size, in a folder of data.
+
+    Attributes:
+        name: Its name.
+        data: Its entry.
+        origin: Its source at the size.
+        state: Whether it is there. A folder without a record was filled by hand.
+    """
+
+    name: str
+    data: DataSet
+    origin: Origin
+    state: State
+
+    @property
+    def is_here(self) -> bool:
+        """Whether all its files are there."""
+        return self.state in HERE
+
+    @property
+    def get(self) -> str:
+        """How to get it: fetched, made by a command, or by hand."""
+        source = self.origin.source
+        return "made" if isinstance(source, MadeOf) else "by hand" if isinstance(source, ByHand) else "fetch"
+
+
+def items(names: Iterable[str], root: Path, size: str | None = None) -> list[Item]:
+    """Return data sets with their state in the folder ``root``.
+
+    The data set that a missing one is made of comes before it.
+
+    Raises:
+        InputError: A name is unknown, or the record of the folder is damaged.
+    """
+    record, found = read_record(root), dict[str, Item]()
+    for name in names:
+        item = _item(name, root, size, record)
+        if isinstance(item.origin.source, MadeOf) and not item.is_here:
+            base = item.origin.source.base
+            found.setdefault(base, _item(base, root, size, record))
+        found.setdefault(name, item)
+    return list(found.values())
+
+
+def _item(name: str, root: Path, size: str | None, record: Record) -> Item:
+    data = entry(name)
+    return Item(name, data, data.origin(size), _state(name, data, root, size, record))
+
+
+def _state(name: str, data: DataSet, root: Path, size: str | None, record: Record) -> State:
+    if not all(_is_there(root / place) for place in places(name)):
+        return "missing"
+    known = record.sets.get(name)
+    if known is None:
+        return "here, by hand"
+    if known.variant == data.variant(size):
+        return "here"
+    return "here, the lab source" if known.variant == "lab" else "here, the paper's source"
+
+
+def _is_there(path: Path) -> bool:
+    """Return whether a path is a file, or a folder that is not empty."""
+    return path.is_file() or (path.is_dir() and any(not one.name.startswith(".") for one in path.iterdir()))
+
+
+def left_line(item: Item) -> str:
+    """Describe how a person or another command makes a data set that is not fetched."""
+    source = item.origin.source
+    if isinstance(source, MadeOf):
+        return f"{item.name}: make it with: {source.command}"
+    assert isinstance(source, ByHand)
+    return f"{item.name}: by hand. {source.obtain} Layout: {source.layout}."
+
+
+def megabytes(number: float | None) -> str:
+    """Write a size given in megabytes.
+
+    >>> megabytes(None), megabytes(0.4), megabytes(317.2), megabytes(20_300)
+    ('unknown', '0.4 MB', '317 MB', '20.3 GB')
+    """
+    if number is None:
+        return "unknown"
+    if number >= 1000:
+        return f"{number / 1000:.1f} GB"
+    return f"{number:.0f} MB" if number >= 10 else f"{number:.1f} MB"
+
+
+def total(sizes: Sequence[float | None]) -> str:
+    """Write the sum of sizes in megabytes. An unknown size makes it a lower bound."""
+    known = [size for size in sizes if size is not None]
+    if not known:
+        return "unknown" if sizes else megabytes(0)
+    return ("" if len(known) == len(sizes) else "at least ") + megabytes(sum(known))

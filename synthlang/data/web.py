@@ -1,0 +1,215 @@
+"""Downloads from addresses: resumed after any interruption, tried again where a server asks for it, checked.
+
+A download is first ``NAME.part``, and ``NAME.part.json`` holds the total size and the version (ETag) of what it is a
+part of. If the server has another version by then, it sends the whole file, which replaces the part. Proxies are those
+of the environment (HTTPS_PROXY, NO_PROXY).
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.request import Request, urlopen
+
+from synthlang import __version__
+from synthlang.data.sources import UrlFile
+from synthlang.errors import Code, InputError
+from synthlang.files import writing
+from synthlang.fingerprint import sha256_file
+
+TRIES = 6
+"""Number of failures in a row, without a byte between them, after which a download fails."""
+WAIT, LONGEST_WAIT = 1.0, 120.0  # seconds before the second try, doubled each time; the most that a server may ask for
+TIMEOUT = 60.0
+BLOCK = 1 << 18
+AGAIN = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS, *(code for code in HTTPStatus if code >= 500)}
+RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
+LOST = (URLError, http.client.HTTPException, OSError)
+"""What a broken connection raises."""
+RESUME = "run the same command again, which continues"
+Count = Callable[[int], None]
+
+
+def size_at(url: str) -> int | None:
+    """Return the size of the file at an address in bytes, or None if the server does not tell it."""
+    try:
+        with _open(url, {}, "HEAD") as answer:
+            return _whole(answer.headers.get("Content-Length"))
+    except LOST:
+        return None
+
+
+def download(file: UrlFile, url: str, target: Path, count: Count) -> None:
+    """Download a file to ``target``, or continue to.
+
+    Args:
+        file: The file.
+        url: Its address, which may be that of a mirror.
+        target: The path to write.
+        count: Called with the number of bytes that came, or that an earlier call had downloaded.
+
+    Raises:
+        InputError: The server refuses, the connection fails again and again, or the content is not the expected one.
+    """
+    part = target.with_name(f"{target.name}.part")
+    with writing(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        part.touch()
+    count(part.stat().st_size)
+    failures = 0
+    while True:
+        before = part.stat().st_size
+        try:
+            if _fetch(file, url, part, count):
+                break
+            error: Exception | None = None
+        except HTTPError as problem:
+            if problem.code not in AGAIN:
+                raise _refused(url, problem.code) from problem
+            error = problem
+        except LOST as problem:
+            error = problem
+        failures = 1 if part.stat().st_size > before else failures + 1
+        if failures >= TRIES:
+            raise _gave_up(url, error) from error
+        time.sleep(_pause(error, failures))
+    _finish(file, url, part, target)
+
+
+def _fetch(file: UrlFile, url: str, part: Path, count: Count) -> bool:
+    """Append what is missing to a part, and return whether it is complete."""
+    have, known = part.stat().st_size, _known(part)
+    if have and have == known.get("size"):
+        return True
+    headers = {}
+    if have or file.first:
+        headers["Range"] = f"bytes={have}-{file.first - 1 if file.first else ''}"
+    if have and known.get("version"):
+        headers["If-Range"] = known["version"]
+    try:
+        with _open(url, headers) as answer:
+            found = RANGE.fullmatch(answer.headers.get("Content-Range") or "")
+            start = int(found[1]) if answer.status == HTTPStatus.PARTIAL_CONTENT and found else 0
+            if start != have:
+                count(-have)
+                _cut(part)
+                have = 0
+            total = _whole(found[2]) if found else _whole(answer.headers.get("Content-Length"))
+            size = total if file.first is None or total is None else min(total, file.first)
+            _remember(part, size, answer.headers.get("ETag"))
+            return _copy(answer, part, size, count)
+    except HTTPError as error:
+        if error.code != HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE or not have:
+            raise
+        count(-have)
+        _cut(part)
+        return False
+
+
+def _copy(answer: Any, part: Path, size: int | None, count: Count) -> bool:
+    """Append the body of an answer to a part, up to ``size`` bytes in all, and return whether all came."""
+    done = part.stat().st_size
+    with writing(part), part.open("ab") as handle:
+        while size is None or done < size:
+            try:
+                block = answer.read(BLOCK if size is None else min(BLOCK, size - done))
+            except LOST:  # what came is kept
+                return False
+            if not block:
+                break
+            handle.write(block)
+            done += len(block)
+            count(len(block))
+    if size is None:
+        _remember(part, done, None)
+    return size is None or done == size
+
+
+def _open(url: str, headers: Mapping[str, str], method: str = "GET") -> Any:
+    about = {"User-Agent": f"synthlang/{__version__}", "Accept-Encoding": "identity", **headers}
+    request = Request(url, headers=about, method=method)  # noqa: S310  the catalogue has only http and https
+    return urlopen(request, timeout=TIMEOUT)  # noqa: S310
+
+
+def _whole(text: str | None) -> int | None:
+    return int(text) if text and text.isdigit() else None
+
+
+def _record(part: Path) -> Path:
+    return part.with_name(f"{part.name}.json")
+
+
+def _known(part: Path) -> dict[str, Any]:
+    with suppress(OSError, ValueError):
+        known = json.loads(_record(part).read_bytes())
+        if isinstance(known, dict):
+            return known
+    return {}
+
+
+def _remember(part: Path, size: int | None, version: str | None) -> None:
+    with writing(part):
+        _record(part).write_text(json.dumps({"size": size, "version": version}), "utf-8")
+
+
+def _cut(part: Path) -> None:
+    with writing(part):
+        part.write_bytes(b"")
+
+
+def _pause(error: Exception | None, failures: int) -> float:
+    """Return the seconds to wait, which a server may prescribe."""
+    wished = error.headers.get("Retry-After") if isinstance(error, HTTPError) and error.headers else None
+    if wished is None:
+        return min(WAIT * 2.0 ** (failures - 1), LONGEST_WAIT)
+    if wished.strip().isdigit():
+        return min(float(wished), LONGEST_WAIT)
+    try:
+        return min(max(parsedate_to_datetime(wished).timestamp() - time.time(), 0.0), LONGEST_WAIT)
+    except ValueError:
+        return WAIT
+
+
+def _finish(file: UrlFile, url: str, part: Path, target: Path) -> None:
+    """Rename a complete download, after its checksum."""
+    if file.sha256 is not None and (found := sha256_file(part)) != file.sha256:
+        part.unlink()
+        _record(part).unlink(missing_ok=True)
+        reason = f"the SHA-256 of what came is {found}, not {file.sha256}"
+        hint = "run the same command again; if the file has changed, name a folder with the right one (--from)"
+        raise InputError(reason, url, hint=hint, code="damaged")
+    with writing(target):
+        part.replace(target)
+        _record(part).unlink(missing_ok=True)
+
+
+def _refused(url: str, code: int) -> InputError:
+    """Return the error for an answer that another try would not change."""
+    kind: Code = "missing" if code in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE) else "failed"
+    if kind == "missing":
+        reason, hint = "is no longer there", "obtain the file elsewhere, and name its folder with --from"
+    elif code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+        reason, hint = (
+            "needs a permission",
+            "accept its terms in a browser, and name the folder of the file with --from",
+        )
+    else:
+        reason, hint = "is refused by the server", "run the same command again later"
+    return InputError(f"{reason} (HTTP {code})", url, hint=hint, code=kind)
+
+
+def _gave_up(url: str, error: Exception | None) -> InputError:
+    if isinstance(error, HTTPError):
+        return InputError(f"the server fails (HTTP {error.code})", url, hint=f"later, {RESUME}", code="failed")
+    why = getattr(error, "reason", None) or error or "the connection ends too early"
+    hint = f"check the connection and the proxy (HTTPS_PROXY), and {RESUME}; without a network, use --from FOLDER"
+    return InputError(f"cannot be downloaded: {why}", url, hint=hint, code="failed")

@@ -1,0 +1,357 @@
+"""`synthlang data fetch` against a server on the loopback interface, with the client library of the hub."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from synthlang.data import check, fetch, list_sets
+from synthlang.data.downloads import DOWNLOADS, Downloads
+from synthlang.data.entries import entry
+from synthlang.data.fetching import plan_fetch, run_fetch
+from synthlang.data.record import SOURCES, read_record
+from synthlang.errors import InputError
+from synthlang.files import only_writer
+from tests.data_server import DataServer, Fault, serving
+from tests.refusals import refusal
+
+ROWS = 40
+
+
+def parquet(**columns: list[Any]) -> bytes:
+    buffer = io.BytesIO()
+    pq.write_table(pa.table(columns), buffer)
+    return buffer.getvalue()
+
+
+def nli(**names: str) -> bytes:
+    """Pairs with the columns of XNLI, or with other names."""
+    values = {"premise": ["A cat\tsleeps."] * ROWS, "hypothesis": ["It is awake."] * ROWS, "label": [0, 1, 2, -1] * 10}
+    return parquet(**{names.get(name, name): value for name, value in values.items()})
+
+
+def muse(count: int = 3000) -> bytes:
+    return "".join(f"word{i} mot{i}\n" for i in range(count)).encode()
+
+
+def publish(server: DataServer, name: str, files: dict[str, bytes]) -> None:
+    """Put the files of a source of the hub on the server, with a file that nobody asks for."""
+    source: Any = entry(name).source
+    server.repos[source.repo, source.revision] = {**files, "README.md": b"about", "load.py": b"raise SystemExit"}
+
+
+def nli_files(split: bytes | None = None) -> dict[str, bytes]:
+    return {f"es/{part}-00000-of-00001.parquet": split or nli() for part in ("train", "validation", "test")}
+
+
+MUSE = "dl.fbaipublicfiles.com/arrival/dictionaries/en-es."
+MUSE_TRAIN, MUSE_TEST = f"{MUSE}0-5000.txt", f"{MUSE}5000-6500.txt"
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[DataServer]:
+    """A server with a data set of the hub (nli/es) and one at addresses (muse/en-es). Nothing waits."""
+    with serving() as data:
+        publish(data, "nli/es", nli_files())
+        data.files |= {MUSE_TRAIN: muse(), MUSE_TEST: muse(500)}
+        monkeypatch.setenv("HF_ENDPOINT", data.address)
+        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+        monkeypatch.setattr("huggingface_hub.constants.DOWNLOAD_CHUNK_SIZE", 300)
+        monkeypatch.setattr("time.sleep", slept.append)
+        slept.clear()
+        yield data
+
+
+slept: list[float] = []
+
+
+def get(server: DataServer, root: Path, *names: str, **options: Any) -> list[str]:
+    return fetch(names, root, source=f"{server.address}", **options)
+
+
+def test_sets_are_fetched_converted_recorded_and_checked(server, tmp_path, capfd):
+    assert get(server, tmp_path, "nli/es", "muse/en-es") == ["nli/es", "muse/en-es"]
+    lines = (tmp_path / "nli" / "es" / "train.tsv").read_text().splitlines()
+    assert lines[0] == "premise\thypothesis\tlabel" and lines[1] == "A cat sleeps.\tIt is awake.\tentailment"
+    assert (tmp_path / "muse" / "en-es-test.txt").read_bytes() == muse(500)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [SOURCES, "muse", "nli"]
+    assert not [path for _, path, _ in server.requests if path.endswith((".md", ".py"))]
+    told = capfd.readouterr().err
+    assert "CC-BY-NC-4.0" in told and "no checksum is known of en-es.0-5000.txt" in told
+    hub, web = (read_record(tmp_path).sets[name] for name in ("nli/es", "muse/en-es"))
+    assert hub.revision == entry("nli/es").source.version and all(file.verified for file in hub.received)
+    assert hub.omitted == {"pairs without a gold label": 30} and hub.licence == "CC-BY-NC-4.0"
+    assert [file.url for file in web.received] == [f"https://{MUSE_TRAIN}", f"https://{MUSE_TEST}"]
+    assert not any(file.verified for file in web.received) and set(web.written) == {
+        "muse/en-es.txt",
+        "muse/en-es-test.txt",
+    }
+    found = {one.name: one for one in check(to=tmp_path)}
+    assert all(one.is_recorded and not one.fault for one in found.values())
+    train = found["nli/es"].content["train"]
+    assert (train.items, train.labels["neutral"]) == (30, 10)
+    (tmp_path / "nli" / "es" / "dev.tsv").write_text("premise\thypothesis\tlabel\n")
+    assert "nli/es/dev.tsv" in next(one.fault for one in check(["nli/es"], tmp_path))
+    before = len(server.requests)
+    assert get(server, tmp_path, "nli/es", "muse/en-es") == [] and len(server.requests) == before
+
+
+CUT = [
+    ("one break", [Fault(cut=9000)], ["", "bytes=9000-"]),
+    ("a server error", [Fault(502), Fault(503)], ["", "", ""]),
+    ("too many requests", [Fault(429, {"Retry-After": "7"})], ["", ""]),
+    ("a redirect", [Fault(302, {"Location": f"/url/{MUSE_TEST}"})], [""]),
+]
+
+
+@pytest.mark.parametrize(("_", "faults", "ranges"), CUT)
+def test_a_download_from_an_address_survives(_, faults, ranges, server, tmp_path):
+    server.faults[MUSE_TRAIN] += [Fault(405), *faults]  # the first answers the question for the size
+    assert get(server, tmp_path, "muse/en-es") == ["muse/en-es"]
+    size = 500 if faults[0].status == 302 else 3000
+    assert (tmp_path / "muse" / "en-es.txt").read_bytes() == muse(size)
+    assert server.ranges(MUSE_TRAIN) == ranges
+    assert (7.0 in slept) == (faults[0].status == 429)
+
+
+@pytest.mark.parametrize(("_", "faults", "ranges"), CUT[:3])
+def test_a_download_from_the_hub_survives(_, faults, ranges, server, tmp_path):
+    name = "es/test-00000-of-00001.parquet"
+    server.faults[name] += [*faults] if faults[0].cut is None else [Fault(cut=900)]
+    assert get(server, tmp_path, "nli/es") == ["nli/es"]
+    assert server.ranges(name) == (ranges if faults[0].cut is None else ["", "bytes=900-"])
+    assert any(seconds >= 7.0 for seconds in slept) == (faults[0].status == 429)
+
+
+def test_a_killed_fetch_continues(server, tmp_path):
+    hub, web = "es/train-00000-of-00001.parquet", MUSE_TEST
+    server.faults[hub].append(Fault(cut=800, stall=True))
+    server.faults[web] += [Fault(405), Fault(cut=1000, stall=True)]
+    words = ["data", "fetch", "nli/es", "muse/en-es", "--to", tmp_path, "--from", server.address, "--yes"]
+    environment = {name: value for name, value in os.environ.items() if name != "HF_HUB_OFFLINE"}
+    command = [sys.executable, "-m", "probes.cli", *map(str, words)]
+    with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as process:
+        assert server.stalled.wait(60)
+        while not (list(tmp_path.rglob("*.incomplete")) and list(tmp_path.rglob("*.part"))):
+            assert process.poll() is None
+        process.kill()
+    assert not (tmp_path / SOURCES).exists() and not (tmp_path / "nli").exists()
+    assert get(server, tmp_path, "nli/es", "muse/en-es") == ["nli/es", "muse/en-es"]
+    assert server.ranges(web)[-1].startswith("bytes=") and (tmp_path / "muse" / "en-es-test.txt").read_bytes() == muse(
+        500
+    )
+    assert not list(tmp_path.rglob("*.part*"))
+
+
+REFUSED = [
+    ("muse/en-es", MUSE_TRAIN, [Fault(404)], "missing"),
+    ("muse/en-es", MUSE_TRAIN, [Fault(403)], "failed"),
+    ("muse/en-es", MUSE_TRAIN, [Fault(500)] * 6, "failed"),
+    ("muse/en-es", MUSE_TRAIN, [Fault(cut=0)] * 6, "failed"),
+    ("nli/es", "test-00000-of-00001.parquet", [Fault(401, {"X-Error-Code": "GatedRepo"})] * 9, "failed"),
+    ("nli/es", "tree/b8dd5d7af51114dbda02c0e3f6133f332186418e/es", [Fault(401)] * 9, "failed"),
+    ("nli/es", "test-00000-of-00001.parquet", [Fault(404, {"X-Error-Code": "EntryNotFound"})] * 9, "missing"),
+    ("nli/es", "test-00000-of-00001.parquet", [Fault(503)] * 40, "failed"),
+]
+
+
+@pytest.mark.parametrize(("name", "path", "faults", "code"), REFUSED)
+def test_a_refusal_is_one_line_and_costs_no_other_set(name, path, faults, code, server, tmp_path):
+    other = {"nli/es": "muse/en-es", "muse/en-es": "nli/es"}[name]
+    server.faults[path] += [Fault(405), *faults] if path == MUSE_TRAIN else faults
+    error = refusal(get, server, tmp_path, name, other)
+    assert error.code == code and error.hint
+    assert str(error.path).startswith(("http", "https")) and not (tmp_path / name).exists()
+    if "tree" not in path:  # where the list itself is refused, nothing begins
+        assert list(read_record(tmp_path).sets) == [other]
+
+
+def test_a_revision_that_is_gone_is_named(server, tmp_path):
+    [commit] = [commit for _, commit in server.repos]
+    server.repos["facebook/xnli", "0" * 40] = server.repos.pop(("facebook/xnli", commit))
+    error = refusal(get, server, tmp_path, "nli/es")
+    assert error.code == "missing" and commit in error.reason
+
+
+def test_content_that_is_not_the_expected_one_is_refused(server, tmp_path):
+    massive = entry("slots/atis/tr").lab
+    assert massive is not None
+    server.files[massive.source.address.removeprefix("https://")] = b"other"
+    error = refusal(get, server, tmp_path, "slots/atis/tr", size="lab")
+    assert error.code == "damaged" and "SHA-256" in error.reason and not list(tmp_path.rglob("*.gz*"))
+
+    publish(server, "nli/es", nli_files(nli(premise="sentence1")))
+    error = refusal(get, server, tmp_path, "nli/es")
+    assert error.code == "missing" and "no column 'premise'; the columns are sentence1" in error.reason
+    assert not (tmp_path / "nli" / "es").exists()
+
+    publish(server, "nli/es", nli_files(nli()[:-20]))
+    shutil.rmtree(tmp_path)
+    assert refusal(get, server, tmp_path, "nli/es").code == "damaged"
+
+
+def test_the_first_content_of_an_address_is_trusted_and_no_other_one(server, tmp_path):
+    get(server, tmp_path, "muse/en-es")
+    (tmp_path / "muse" / "en-es.txt").unlink()
+    server.files[MUSE_TRAIN] = muse(7)
+    assert refusal(get, server, tmp_path, "muse/en-es").code == "changed"
+    server.files[MUSE_TRAIN] = muse()
+    shutil.rmtree(tmp_path / DOWNLOADS)
+    assert get(server, tmp_path, "muse/en-es") == ["muse/en-es"]
+
+
+def test_without_a_network_the_error_says_so_and_a_folder_serves(server, tmp_path, monkeypatch):
+    there = tmp_path / "there"
+    assert get(server, there, "nli/es", "muse/en-es", keep_downloads=True)
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    error = refusal(fetch, ["nli/es"], tmp_path / "here")
+    assert error.code == "failed" and "--from" in error.hint
+    error = refusal(fetch, ["muse/en-es"], tmp_path / "here", source="http://127.0.0.1:9")
+    assert error.code == "failed" and "--from" in error.hint
+    mirror = there / DOWNLOADS
+    assert fetch(["nli/es", "muse/en-es"], tmp_path / "here", source=mirror) == ["nli/es", "muse/en-es"]
+    assert mirror.is_dir() and not any(one.verified for one in read_record(tmp_path / "here").sets["nli/es"].received)
+    (mirror / "url" / MUSE_TEST).unlink()
+    assert refusal(fetch, ["muse/en-es"], tmp_path / "third", source=mirror).code == "missing"
+
+
+def test_a_full_disk(server, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("shutil.disk_usage", lambda _: shutil._ntuple_diskusage(10, 10, 0))
+        assert refusal(get, server, tmp_path, "nli/es").code == "resources"
+        assert not list(tmp_path.rglob("*.parquet"))
+    real = Path.open
+
+    def no_space(self: Path, *args: Any, **kwargs: Any) -> Any:
+        if self.suffix == ".part" and "a" in str(args):
+            raise OSError(28, "No space left on device")
+        return real(self, *args, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", no_space)
+        assert refusal(get, server, tmp_path, "muse/en-es").code == "resources"
+    assert get(server, tmp_path, "nli/es", "muse/en-es")
+
+
+def test_two_fetches_at_once(server, tmp_path):
+    plan = plan_fetch(["nli/es"], tmp_path, None, server.address)
+    with only_writer(tmp_path / SOURCES):
+        assert refusal(run_fetch, plan).code == "locked"
+    assert run_fetch(plan) == ["nli/es"]
+
+
+def test_consent_comes_first(server, tmp_path):
+    plans: list[Any] = []
+    assert get(server, tmp_path, "nli/es", confirm=plans.append) == []
+    assert [file.size for file in plans[0].files] == [len(nli())] * 3 and not list(tmp_path.iterdir())
+
+
+def test_data_that_cannot_be_fetched_says_how_to_obtain_it(tmp_path, capfd):
+    assert fetch(["pairs/yandex/ru-en"], tmp_path) == []
+    assert "by hand. Register at" in capfd.readouterr().err
+    (tmp_path / "muse").mkdir()
+    for name in ("en-de.txt", "en-de-test.txt"):
+        (tmp_path / "muse" / name).write_text("house Haus\n")
+    [item] = list_sets(["muse/en-de"], tmp_path)
+    [found] = check(["muse/en-de"], tmp_path)
+    assert item.state == "here, by hand" and not found.fault and not found.is_recorded
+    (tmp_path / "muse" / "en-de.txt").write_text("three words here\n")
+    assert "en-de.txt:1" in check(["muse/en-de"], tmp_path)[0].fault
+
+
+# --- hostile archives
+
+
+def zipped(*members: tuple[str, bytes], link: str = "") -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, body in members:
+            about = zipfile.ZipInfo(name)
+            about.compress_type = zipfile.ZIP_DEFLATED
+            about.external_attr = (0o120777 if name == link else 0o100644) << 16
+            archive.writestr(about, body)
+    return buffer.getvalue()
+
+
+def tarred(*members: tuple[str, bytes], link: str = "") -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for name, body in members:
+            about = tarfile.TarInfo(name)
+            about.size, about.linkname = (0, "/etc/passwd") if name == link else (len(body), "")
+            about.type = tarfile.SYMTYPE if name == link else tarfile.REGTYPE
+            archive.addfile(about, io.BytesIO(body))
+    return buffer.getvalue()
+
+
+ZIP, ZIP_MEMBER = "dl.fbaipublicfiles.com/XNLI/XNLI-15way.zip", "XNLI-15way/xnli.15way.tok.tsv"
+TAR = "dl.fbaipublicfiles.com/MLQA/mlqa-translate-train.tar.gz"
+TAR_MEMBERS = [f"mlqa-translate-train/es_squad-translate-train-{part}-v1.1.json" for part in ("train", "dev")]
+SQUAD = json.dumps(
+    {
+        "data": [
+            {
+                "paragraphs": [
+                    {
+                        "context": "Un gato.",
+                        "qas": [{"id": "1", "question": "¿Qué?", "answers": [{"text": "gato", "answer_start": 3}]}],
+                    }
+                ]
+            }
+        ]
+    }
+).encode()
+TABLE = b"en\tfr\nthe cat\tle chat\n"
+BOMB = bytes(80_000_000)
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "pack", "members", "link", "code"),
+    [
+        ("pairs/xnli/fr-en", ZIP, zipped, [(ZIP_MEMBER, TABLE)], "", None),
+        ("pairs/xnli/fr-en", ZIP, zipped, [("../evil", b"x"), (ZIP_MEMBER, TABLE)], "", "unsupported"),
+        ("pairs/xnli/fr-en", ZIP, zipped, [("/evil", b"x"), (ZIP_MEMBER, TABLE)], "", "unsupported"),
+        ("pairs/xnli/fr-en", ZIP, zipped, [("C:\\evil", b"x"), (ZIP_MEMBER, TABLE)], "", "unsupported"),
+        ("pairs/xnli/fr-en", ZIP, zipped, [(ZIP_MEMBER, b"/etc/passwd")], ZIP_MEMBER, "unsupported"),
+        ("pairs/xnli/fr-en", ZIP, zipped, [(ZIP_MEMBER, BOMB)], "", "range"),
+        ("pairs/xnli/fr-en", ZIP, zipped, [("other", TABLE)], "", "missing"),
+        ("qa/squad/es", TAR, tarred, [(one, SQUAD) for one in TAR_MEMBERS], "", None),
+        ("qa/squad/es", TAR, tarred, [("../evil", b"x")], "", "unsupported"),
+        ("qa/squad/es", TAR, tarred, [("/evil", b"x")], "", "unsupported"),
+        ("qa/squad/es", TAR, tarred, [(TAR_MEMBERS[0], b"")], TAR_MEMBERS[0], "unsupported"),
+        ("qa/squad/es", TAR, tarred, [("other", BOMB)], "", "range"),
+        ("qa/squad/es", TAR, lambda *_, link: b"no archive", [], "", "damaged"),
+    ],
+)
+def test_archives(name, place, pack, members, link, code, server, tmp_path):
+    server.files[place] = pack(*members, link=link)
+    root = tmp_path / "data"
+    if code is None:
+        assert get(server, root, name) == [name]
+    else:
+        assert refusal(get, server, root, name).code == code
+        assert not [path for path in tmp_path.rglob("*") if path.name == "evil" or path.is_symlink()]
+        assert not (root / "qa").exists() and not list((root / "pairs").rglob("*.fr"))
+    assert [path.name for path in tmp_path.iterdir()] == ["data"] and not list(root.rglob("tmp*"))
+
+
+def test_a_mirror_must_be_a_folder(tmp_path):
+    assert refusal(Downloads, tmp_path, str(tmp_path / "none")).code == "missing"
+
+
+def test_an_unknown_name_is_corrected():
+    error = refusal(fetch, ["nli/eng"])
+    assert isinstance(error, InputError) and error.code == "unknown" and "did you mean nli/en" in error.hint
