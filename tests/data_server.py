@@ -70,8 +70,7 @@ class DataServer:
 def serving() -> Iterator[DataServer]:
     """Run a server until the block ends."""
     data = DataServer()
-    http = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (_Handler,), {"data": data}))
-    http.daemon_threads = True
+    http = _Quiet(("127.0.0.1", 0), type("Bound", (_Handler,), {"data": data}))
     data.address = f"http://127.0.0.1:{http.server_address[1]}"
     thread = threading.Thread(target=http.serve_forever, args=(0.01,), daemon=True)
     thread.start()
@@ -81,6 +80,13 @@ def serving() -> Iterator[DataServer]:
         data.stop.set()
         http.shutdown()
         http.server_close()
+
+
+class _Quiet(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing about clients that are gone."""
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -121,7 +121,7 @@ def _copy(answer: Any, part: Path, size: int | None, count: Count) -> bool:
     with writing(part), part.open("ab") as handle:
         while size is None or done < size:
             try:
-                block = answer.read(BLOCK if size is None else min(BLOCK, size - done))
+                block = answer.read1(BLOCK if size is None else min(BLOCK, size - done))
             except LOST:  # what came is kept
                 return False
             if not block:
