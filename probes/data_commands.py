@@ -14,7 +14,7 @@ from probes.study.cells import study_inputs
 from probes.study.options import sized
 from synthlang.catalogue import SIZES, TINY
 from synthlang.data import check, fetch, list_sets
-from synthlang.data.entries import ROOT, name_of, names_of
+from synthlang.data.entries import names_of
 from synthlang.data.fetching import Fetch
 from synthlang.data.state import Item, left_line, megabytes, total
 from synthlang.errors import InputError
@@ -29,11 +29,6 @@ def data_of_study(study: Path, size: str | None, overrides: Sequence[str] = ()) 
     config = sized(study, size)
     names = names_of(study_inputs(config, overrides))
     return names, config.name if config.name in SIZES else size
-
-
-def unlisted_inputs(study: Path, size: str | None = None) -> list[str]:
-    """Return the files and folders under ``data/`` that a study reads and that the catalogue does not have."""
-    return [path for path in study_inputs(sized(study, size)) if path.startswith(f"{ROOT}/") and name_of(path) is None]
 
 
 def list_data(names: Sequence[str], study: Path | None, size: str | None, to: Path) -> list[Item]:

@@ -45,6 +45,7 @@ def configs() -> dict[str, type[pydantic.BaseModel]]:
     from probes.study.config import StudyConfig
     from probes.study.executors.slurm_options import SlurmOptions
     from probes.transfer.config import TransferConfig
+    from synthlang.data.entries import DataSet
 
     return {
         "language": Language,
@@ -56,6 +57,7 @@ def configs() -> dict[str, type[pydantic.BaseModel]]:
         "slurm": SlurmOptions,
         "claim": Claim,
         "paper": Paper,
+        "data": DataSet,
     }
 
 
@@ -69,6 +71,7 @@ def parts() -> dict[str, Callable[[], str]]:
         "probes": _probes,
         "measures": _measures,
         "tasks": _tasks,
+        "datasets": _datasets,
     }
     return of_kinds | {name: lambda model=model: keys(model) for name, model in configs().items()}
 
@@ -223,6 +226,26 @@ def _tasks() -> str:
         task = getattr(importlib.import_module(module), kind)
         rows.append((f"`{name}`", ", ".join(f"`{key}`" for key in entry.settings), first_sentence(task)))
     return table(("task", "keys of its own", "meaning"), rows)
+
+
+def _datasets() -> str:
+    from synthlang.data.entries import entry, names
+    from synthlang.data.state import megabytes
+
+    rows = []
+    for name in names():
+        data = entry(name)
+        for origin in (data, *([data.lab] if data.lab is not None else [])):
+            first = f"`{name}`" if origin is data else f"`{name}` at `lab`"
+            where = origin.source.address
+            link = f"[{where.split('//')[-1].split('/')[0]}]({where})" if where.startswith("https://") else where
+            version = (origin.source.version or "newest")[:12] if where.startswith("https://") else ""
+            about = data.title if origin is data else origin.note
+            restricted = " (restricted)" if origin.restricted else ""
+            size = megabytes(origin.download) if origin.convert is not None else ""
+            rows.append((first, about, link, version, f"{origin.licence}{restricted}", size, origin.evidence))
+    heading = ("data set", "content", "source", "version", "licence", "download", "verified by")
+    return table(heading, rows)
 
 
 # --- keys of a config

@@ -251,15 +251,19 @@ def test_all_missing_inputs_are_listed(tmp_path, monkeypatch):
     assert missing and "data/text/en" not in missing and all(path.startswith("data/") for path in missing)
     (tmp_path / "data" / "text" / "en" / "train.txt").write_text("one word\n")
     error = refusal(check_cells, study("lab/align_mlm-table3")[1])
-    assert error.code == "missing" and error.hint == f"add the {len(missing)} missing inputs: {', '.join(missing)}"
+    names = [path.removeprefix("data/") for path in missing]
+    assert error.code == "missing" and error.reason.endswith(
+        f"4 data sets of the study are missing: {', '.join(names)}"
+    )
+    error = refusal(check_cells, study("lab/align_mlm-table3", "source=text:none/en", "tasks.nli.train=none/nli")[1])
+    assert error.reason.endswith("are missing: ner/en, ud/en, text/en-parsed, and the inputs none/en, none/nli")
 
 
 def test_missing_inputs_are_listed_where_cells_cannot_be_built_without_one(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # without the dictionaries, whose words are part of the languages
     error = refusal(load_study, Path("emerging-table1/paper"), [])
     assert error.code == "missing" and not error.others
-    names = {"data/muse/en-fr.txt", "data/muse/zh-en.txt", "data/text/zh", "data/ud/ru"}
-    assert names <= set(error.hint.split("inputs: ")[1].split("; ")[0].split(", "))
+    assert {"muse/en-fr", "muse/zh-en", "text/zh", "ud/ru"} <= set(error.reason.split("missing: ")[1].split(", "))
 
 
 def test_word_vectors_of_the_tiny_study_need_no_extra(monkeypatch):

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import cast
 
 import pytest
 import yaml
@@ -9,6 +10,7 @@ import yaml
 from probes.commands import _naming_tiny
 from probes.models.sizes import size_of_model
 from probes.study import devices
+from probes.study.checks import missing_data
 from probes.study.cost import StageCost, StudyCost, check_cost, study_cost
 from probes.study.devices import Device, device_of, gpu
 from probes.study.executors import resources
@@ -170,4 +172,17 @@ def test_a_dry_run_shows_the_cost_before_it_names_missing_data(tiny, tmp_path, m
 def test_missing_data_of_a_study_with_a_tiny_size(name, code, hint):
     with pytest.raises(InputError) as refused, _naming_tiny(Path(name)):
         raise InputError("is missing", hint="two files", code=code)
+    assert refused.value.hint == hint
+
+
+@pytest.mark.parametrize(
+    ("overrides", "hint"),
+    [
+        ((), "run: synthlang data fetch --for align_mlm-table3 --size lab; --size tiny runs without data"),
+        (("seeds=[0]",), "run: synthlang data fetch ud/en --size lab; --size tiny runs without data"),
+    ],
+)
+def test_missing_data_of_the_catalogue_names_the_command(overrides, hint):
+    with pytest.raises(InputError) as refused, _naming_tiny(Path("align_mlm-table3/lab"), overrides):
+        raise cast(InputError, missing_data(["data/ud/en"]))
     assert refused.value.hint == hint

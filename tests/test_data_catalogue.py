@@ -1,0 +1,96 @@
+"""The catalogue of data sets: every path that a study reads has an entry, and entries are consistent."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import probes
+from probes.cli import app
+from probes.data_commands import data_of_study
+from probes.study.checks import inputs_of
+from synthlang import catalogue
+from synthlang.catalogue import TINY, folder
+from synthlang.data import entries
+from synthlang.data.entries import ROOT, DataSet, entry, name_of, names, names_of, places
+from synthlang.data.sources import ByHand, GitFiles, HubFiles, MadeOf
+from synthlang.data.state import items, total
+from tests.refusals import refused
+from tests.shipped import catalogued, place, study
+
+STUDIES = [name for name in catalogue.names("studies") if not name.endswith(f"/{TINY}")]
+PATH = re.compile(rf"\b{ROOT}/(?!\.)[\w./{{}}-]*\w")
+__all__ = ["place"]
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_all_data_of_every_study_is_in_the_catalogue(name, place):
+    paths = inputs_of(study(catalogued(name))[1])
+    assert [path for path in paths if name_of(path) is None] == []
+    size = name.rpartition("/")[2]
+    assert items(names_of(paths), Path(ROOT), size) or name in ("quickstart", "search")
+
+
+def test_every_path_in_every_config_leads_to_an_entry():
+    """Paths with words, such as data/nli/{language}, are expanded by the studies that the test above walks."""
+    files = [path for path in folder().rglob("*.yaml") if path.name != "data.yaml"]
+    found = {path for file in files for path in PATH.findall(file.read_text(encoding="utf-8"))}
+    plain = {path for path in found if "{" not in path and "LANG" not in path}
+    known = {f"{ROOT}/{spot}" for name in names() for spot in places(name)}
+    assert len(plain) > 30
+    assert not {path for path in plain if not any(f"{spot}/".startswith(f"{path}/") for spot in known)}
+
+
+def test_the_data_of_a_study_whose_cells_cannot_be_built_without_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # without the dictionaries, whose words are part of the languages
+    found, size = data_of_study(Path("emerging-table1"), "lab")
+    assert {"muse/en-fr", "muse/zh-en", "text/ru", "nli/fr"} <= set(found) and size == "lab"
+
+
+def origins(name: str) -> list[entries.Origin]:
+    data = entry(name)
+    return [data, *([data.lab] if data.lab is not None else [])]
+
+
+@pytest.mark.parametrize("name", names())
+def test_an_entry_is_consistent(name):
+    data = entry(name)
+    assert isinstance(data, DataSet) and len(set(places(name))) == len(places(name))
+    assert all(name_of(f"{ROOT}/{spot}") == name for spot in places(name))
+    assert data.layout in ("pairs", "dictionary", "vectors") or not data.fills
+    for origin in origins(name):
+        assert origin.is_fetched == (origin.convert is not None) and len(origin.checked) > 8
+        assert not isinstance(origin.source, MadeOf) or origin.source.base in names()
+        if origin.convert is None:
+            continue
+        came = {file.name for file in getattr(origin.source, "remote", [])} or set(getattr(origin.source, "files", []))
+        for given in origin.convert.inputs:
+            first = given.partition("!")[0]
+            assert first in came or any(first.split("/")[0] == one.split("/")[0] for one in came), (given, came)
+        if isinstance(origin.source, HubFiles):
+            assert origin.source.revision, "a commit is known of every data set of the hub"
+        if isinstance(origin.source, GitFiles) and origin.evidence != "partly":
+            assert re.fullmatch("[0-9a-f]{40}|r2.3", origin.source.commit)
+
+
+def test_what_is_not_free_says_how_to_obtain_it_and_has_a_source_at_lab():
+    by_hand = [name for name in names() if isinstance(entry(name).source, ByHand)]
+    without = [name for name in by_hand if entry(name).lab is None]
+    assert len(by_hand) == 12 and without == ["qa/squad-sov/en"]
+
+
+def test_the_lists_of_the_command(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    done = CliRunner().invoke(app, ["data", "list", "--for", "align_mlm-table3", "--size", "lab"])
+    assert done.exit_code == 0, done.output
+    assert "5 data sets, 5 missing, of which 4 can be fetched" in done.output
+    assert "text/en-parsed: make it with: synthlang parse text:data/text/en" in done.output
+    assert len(probes.list_data()) == len(names())
+    assert refused(probes.fetch_data) == ("", "missing")
+    assert refused(probes.list_data, ["nli/en"], size="small") == ("--size", "unknown")
+    assert refused(probes.fetch_data, ["nli/xx"]) == ("", "unknown")
+    assert total([1.0, None]) == "at least 1.0 MB" and total([]) == "0.0 MB"
