@@ -111,6 +111,16 @@ def doctor() -> None:
         raise typer.Exit(1)
 
 
+def _with_source(error: InputError) -> InputError:
+    """Return an error about a missing file with the command that fetches it, if it is of the catalogue of data sets."""
+    if not error.absent:
+        return error
+    from synthlang.data.entries import name_of
+
+    name = name_of(error.absent)
+    return error if name is None else error.with_hint(f"run: synthlang data fetch {name}")
+
+
 def main() -> None:
     """Run the command. For wrong input, print one line to standard error and exit with code 2."""
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
@@ -124,7 +134,7 @@ def main() -> None:
                 raise InputError(f"{text!a} is not UTF-8", hint="rename the file or folder", code="format")
         app()
     except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {_with_source(error)}", file=sys.stderr)
         raise SystemExit(2) from None
     except OSError as error:
         print(f"error: {error.filename or 'file system'}: {error.strerror or error}", file=sys.stderr)

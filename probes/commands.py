@@ -15,7 +15,7 @@ from probes.report.folder import ReportPaths, write_joined_report, write_report
 from probes.report.numbers import first_few, plural
 from probes.report.terminal import score_table
 from probes.stages.verify import verify_store
-from probes.study.cells import load_study, study_inputs
+from probes.study.cells import load_study
 from probes.study.checks import MissingDataError
 from probes.study.cost import check_cost, study_cost
 from probes.study.executors.slurm import check_slurm
@@ -27,6 +27,7 @@ from probes.study.record import LOGS, STUDY
 from probes.study.runner import StudyRun
 from synthlang.catalogue import SIZES, TINY, names, run_folder
 from synthlang.data.entries import ROOT, names_of
+from synthlang.data.record import SOURCES
 from synthlang.errors import InputError
 from synthlang.files import check_named, only_writer
 from synthlang.progress import Display
@@ -54,12 +55,13 @@ def run_study(name: Path, out: Path | None, options: StudyOptions, overrides: li
         _show_plan(run)
         if options.dry_run:  # after the plan, which needs no data
             config = sized(name, options.size)
-            _say_data(config, overrides)
+            _say_data(config, run.inputs)
             with _naming_tiny(config, overrides):
                 run.check_cells()
         return run
     run.check_places()
     check_cost(run, name)
+    _say_other_sources(run, sized(name, options.size))
     study, out = run.study, run.folder
     some = "" if len(run.chosen) == len(run.cells) else f"{len(run.chosen):,} of "
     cells = some + plural(len(run.cells), "cell")
@@ -105,12 +107,12 @@ def _show_plan(run: StudyRun) -> None:
         _say(Console(), line)
 
 
-def _say_data(config: Path, overrides: Sequence[str]) -> None:
+def _say_data(config: Path, inputs: Sequence[str]) -> None:
     """Print the data sets of the catalogue that a study reads, and what would be fetched."""
     from synthlang.data.state import items, left_line, megabytes
 
     size = config.name if config.name in SIZES else None
-    found = items(names_of(study_inputs(config, overrides)), Path(ROOT), size)
+    found = items(names_of(inputs), Path(ROOT), size)
     missing = [item for item in found if not item.is_here]
     if found:
         _say(Console(), f"data: {len(found) - len(missing)} of {plural(len(found), 'data set')} are there")
@@ -118,6 +120,17 @@ def _say_data(config: Path, overrides: Sequence[str]) -> None:
         cost = f"{megabytes(item.origin.download)}, {item.origin.licence}"
         told = f"data to fetch: {item.name} ({cost})" if item.get == "fetch" else f"data: {left_line(item)}"
         _say(Console(), told)
+
+
+def _say_other_sources(run: StudyRun, config: Path) -> None:
+    """Warn of data sets that were fetched for another size, from another source."""
+    from synthlang.data.state import items
+
+    if config.name not in SIZES or not Path(ROOT, SOURCES).exists():
+        return
+    for item in items(names_of(run.inputs), Path(ROOT), config.name):
+        if item.state not in ("here", "here, by hand"):
+            _say(Console(stderr=True), f"{ROOT}/{item.name}: {item.state} (docs/data.md)", "yellow")
 
 
 def _say_damage(root: Path) -> None:

@@ -67,7 +67,7 @@ def fetch_data(
     keep_downloads: bool,
     ask: bool,
 ) -> list[str]:
-    """Show what a fetch costs, ask for consent, fetch, and return the names of what was written.
+    """Show the cost of a fetch, request consent, fetch, and return the names of what was written.
 
     Raises:
         InputError: Nothing is named, there is no consent, or a data set cannot be fetched.
@@ -75,6 +75,8 @@ def fetch_data(
     if not names and study is None:
         raise InputError("no data set is named", hint="give names, or --for STUDY --size SIZE", code="missing")
     names, size = _chosen(names, study, size)
+    if all(item.is_here for item in list_sets(names, to, size=size)) or not names:
+        Console(stderr=True).print(f"nothing to fetch: {plural(len(names), 'data set')}, all there", highlight=False)
     return fetch(names, to, size=size, source=source, keep_downloads=keep_downloads, confirm=_ask if ask else None)
 
 
@@ -100,10 +102,10 @@ def _chosen(names: Sequence[str], study: Path | None, size: str | None) -> tuple
 
 
 def _ask(plan: Fetch) -> bool:
-    """Ask for consent to a download.
+    """Request consent to a download on the terminal.
 
     Raises:
-        InputError: Nobody can be asked.
+        InputError: There is no terminal.
     """
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise InputError("downloads need consent", "synthlang data fetch", hint="add --yes", code="missing")

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import probes
-from probes.cli import app
+from probes.cli import _with_source, app
 from probes.data_commands import data_of_study
 from probes.study.checks import inputs_of
 from synthlang import catalogue
@@ -18,6 +18,7 @@ from synthlang.data import entries
 from synthlang.data.entries import ROOT, DataSet, entry, name_of, names, names_of, places
 from synthlang.data.sources import ByHand, GitFiles, HubFiles, MadeOf
 from synthlang.data.state import items, total
+from synthlang.files import no_such
 from tests.refusals import refused
 from tests.shipped import catalogued, place, study
 
@@ -48,6 +49,11 @@ def test_the_data_of_a_study_whose_cells_cannot_be_built_without_it(tmp_path, mo
     monkeypatch.chdir(tmp_path)  # without the dictionaries, whose words are part of the languages
     found, size = data_of_study(Path("emerging-table1"), "lab")
     assert {"muse/en-fr", "muse/zh-en", "text/ru", "nli/fr"} <= set(found) and size == "lab"
+
+
+def test_an_error_about_a_missing_file_of_the_catalogue_names_the_command():
+    assert _with_source(no_such(Path("data/nli/en"))).hint == "run: synthlang data fetch nli/en"
+    assert _with_source(no_such(Path("mine/nli/en"))).hint == ""
 
 
 def origins(name: str) -> list[entries.Origin]:

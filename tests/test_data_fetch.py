@@ -347,7 +347,7 @@ def test_archives(name, place, pack, members, link, code, server, tmp_path):
         assert refusal(get, server, root, name).code == code
         assert not [path for path in tmp_path.rglob("*") if path.name == "evil" or path.is_symlink()]
         assert not (root / "qa").exists() and not list((root / "pairs").rglob("*.fr"))
-    assert [path.name for path in tmp_path.iterdir()] == ["data"] and not list(root.rglob("tmp*"))
+    assert [path.name for path in tmp_path.iterdir()] == ["data"] and not list(root.rglob(".tmp*"))
 
 
 def test_a_mirror_must_be_a_folder(tmp_path):

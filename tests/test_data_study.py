@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from synthlang.corpus import Corpus
+from synthlang.data import list_sets
 from synthlang.data.entries import entry
 from synthlang.data.record import read_record
 from synthlang.parsing.parse_command import conllu
@@ -49,6 +50,7 @@ def test_two_commands_end_in_a_report(tmp_path, monkeypatch, capsys):
         assert command(monkeypatch, *fetch, "--from", server.address, "--yes") == 0
     assert not [path for _, path, _ in server.requests if "00001-of" in path]
     assert read_record(tmp_path / "data").sets["text/en"].variant == "lab"
+    assert [item.state for item in list_sets(["text/en", "ud/en"], size="paper")] == ["here, the lab source", "here"]
 
     assert command(monkeypatch, *study, "--smoke", "--executor", "in-process", "--only", "objective=MLM") == 0
     assert (tmp_path / "runs" / "figure1-smoke" / "report.html").is_file()

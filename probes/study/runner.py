@@ -107,6 +107,13 @@ class StudyRun:
         if not options.dry_run:
             self.check_cells()
 
+    @property
+    def inputs(self) -> list[str]:
+        """The files and folders that the chosen cells read."""
+        from probes.study.checks import inputs_of
+
+        return inputs_of(cell for cell in self._expanded if cell.name in self.chosen)
+
     def check_cells(self) -> None:
         """Check every chosen cell that is not finished.
 

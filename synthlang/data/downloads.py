@@ -33,7 +33,7 @@ class Wanted:
 
     Attributes:
         remote: The file.
-        size: Its size in bytes, or None if the server does not tell it.
+        size: Its size in bytes, or None if the server does not state it.
     """
 
     remote: UrlFile | HubFile
@@ -102,6 +102,7 @@ class Downloads:
                             raise error
                         failed[jobs[job].place] = error
             except BaseException:
+                progress.is_stopped = True
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
         return failed
@@ -145,10 +146,15 @@ class Downloads:
         return found
 
 
+class _StoppedError(Exception):
+    """Raised in the threads of downloads after Ctrl-C."""
+
+
 class _Progress:
-    """One bar for all files. Several threads count at once."""
+    """One bar for all files. Several threads count at once, and each stops at its next count if ``is_stopped``."""
 
     def __init__(self, files: Sequence[Wanted], report: Report) -> None:
+        self.is_stopped = False
         self._total = sum(file.size or 0 for file in files)
         self._done, self._report, self._lock, self._last = 0, report, threading.Lock(), -1
 
@@ -157,6 +163,8 @@ class _Progress:
         name = wanted.remote.name.rpartition("/")[2]
 
         def count(size: int) -> None:
+            if self.is_stopped:
+                raise _StoppedError
             with self._lock:
                 self._done += size
                 done = round(self._done / MEGABYTE)

@@ -39,8 +39,8 @@ class Origin(StrictModel):
     disk: float | None = Field(default=None, ge=0)
     """Megabytes on the disk after the conversion, or null where it is unknown."""
     evidence: Evidence
-    """What the source was verified by: a page of the source, public repositories that use it, one of these for a part of
-    it, or nothing."""
+    """What the source was verified by: a page of the source, public repositories that use it, one of these for a part
+    of it, or nothing."""
     checked: str
     """What was found there."""
     steps: tuple[Literal["segment", "parse"], ...] = ()

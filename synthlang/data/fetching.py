@@ -18,7 +18,7 @@ from synthlang.data.reading import open_layout
 from synthlang.data.record import SOURCES, Received, SetRecord, read_record, write_record, written_files
 from synthlang.data.state import MEGABYTE, Item, items, left_line, megabytes, total
 from synthlang.errors import InputError
-from synthlang.files import UNIQUE, atomic_folder, only_writer, remove_leftovers, writing
+from synthlang.files import TEMPORARY, UNIQUE, atomic_folder, only_writer, remove_leftovers, writing
 from synthlang.fingerprint import sha256_file
 from synthlang.progress import Report, Say, silent, unheard
 
@@ -41,7 +41,7 @@ class Job:
 
     @property
     def disk(self) -> float:
-        """Megabytes on the disk, estimated where the catalogue does not know it."""
+        """Megabytes on the disk, estimated where the catalogue has none."""
         known = self.item.origin.disk
         return known if known is not None else UNKNOWN_DISK * (self.download or self.item.origin.download or 0.0)
 
@@ -131,6 +131,7 @@ def run_fetch(plan: Fetch, keep: bool = False, report: Report = silent, say: Say
     check_disk(plan)
     done, errors = list[str](), list[InputError]()
     with only_writer(plan.root / SOURCES):
+        remove_leftovers(plan.root)
         failed = plan.downloads.get(plan.files, report)
         for job in plan.jobs:
             broken = [failed[file.place] for file in job.files if file.place in failed]
@@ -171,7 +172,7 @@ def _convert(plan: Fetch, job: Job, report: Report) -> None:
     for target in targets:
         remove_leftovers(target.parent, target.name, UNIQUE)
     files = {file.remote.name: plan.downloads.path(file) for file in job.files}
-    with writing(root), TemporaryDirectory(dir=_work(plan)) as work:
+    with writing(root), TemporaryDirectory(prefix=TEMPORARY, dir=root) as work:
         given = Given(files, Path(work), lambda task, *more: report(f"{item.name}: {task}", *more))
         given.unpack(item.origin.convert.inputs)
         if item.data.fills:
@@ -188,13 +189,6 @@ def _convert(plan: Fetch, job: Job, report: Report) -> None:
                 omitted = item.origin.convert.run(given, out, [])
                 open_layout(item.data.layout, [out])
     _record(plan, job, received, _files_below(root, targets), omitted)
-
-
-def _work(plan: Fetch) -> Path:
-    """Return the folder for members of archives, on the disk of the data."""
-    folder = plan.root / ".downloads"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
 
 
 def _received(plan: Fetch, job: Job) -> tuple[Received, ...]:

@@ -1,6 +1,6 @@
 """Files of data sets on the hub: their list at a commit, with sizes and checksums, and their download.
 
-``huggingface_hub`` does the work: it reads HF_TOKEN and HF_ENDPOINT, resumes, and waits where the hub asks for it. No
+``huggingface_hub`` does the work: it reads HF_TOKEN and HF_ENDPOINT, resumes, and waits as long as the hub prescribes. No
 code of a repository is downloaded or run.
 """
 
@@ -37,7 +37,7 @@ class HubFile:
         revision: The commit.
         name: The path in the repository.
         size: Its size in bytes.
-        sha256: Its SHA-256 if the hub tells it, as for all large files.
+        sha256: Its SHA-256 if the hub states it, as for all large files.
         blob: Otherwise its Git blob id, which is a SHA-1.
     """
 
@@ -128,7 +128,7 @@ def download(file: HubFile, downloads: Path, count: Callable[[int], None]) -> No
 
 
 def is_intact(file: HubFile, path: Path) -> bool:
-    """Return whether a file is there and has the size and the hash that the hub tells."""
+    """Return whether a file is there and has the size and the hash that the hub states."""
     if not path.is_file() or path.stat().st_size != file.size:
         return False
     if file.sha256 is not None:
@@ -158,7 +158,7 @@ def counting_bar(count: Callable[[int], None]) -> type[Any]:
 
 
 def _tried(source: HubFiles, call: Callable[[], Any]) -> Any:
-    """Call the hub, and again if it fails. The library waits by itself where it is asked to."""
+    """Call the hub, and again if it fails. The library itself waits as long as the hub prescribes."""
     from huggingface_hub.errors import HfHubHTTPError
 
     for number in range(1, TRIES + 1):

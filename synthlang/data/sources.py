@@ -177,7 +177,7 @@ class ByHand(StrictModel):
     kind: Literal["hand"]
     """Data that a person has to obtain."""
     obtain: str
-    """Whom to ask, and what to download."""
+    """How a person obtains it."""
     layout: str
     """The files that the folder must have."""
 

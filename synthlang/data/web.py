@@ -1,4 +1,4 @@
-"""Downloads from addresses: resumed after any interruption, tried again where a server asks for it, checked.
+"""Downloads from addresses: resumed after any interruption, tried again if the server is busy, and checked.
 
 A download is first ``NAME.part``, and ``NAME.part.json`` holds the total size and the version (ETag) of what it is a
 part of. If the server has another version by then, it sends the whole file, which replaces the part. Proxies are those
@@ -28,7 +28,10 @@ from synthlang.fingerprint import sha256_file
 
 TRIES = 6
 """Number of failures in a row, without a byte between them, after which a download fails."""
-WAIT, LONGEST_WAIT = 1.0, 120.0  # seconds before the second try, doubled each time; the most that a server may ask for
+WAIT, LONGEST_WAIT = (
+    1.0,
+    120.0,
+)  # seconds before the second try, doubled each time; the longest wait that a server may prescribe
 TIMEOUT = 60.0
 BLOCK = 1 << 18
 AGAIN = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS, *(code for code in HTTPStatus if code >= 500)}
@@ -40,7 +43,7 @@ Count = Callable[[int], None]
 
 
 def size_at(url: str) -> int | None:
-    """Return the size of the file at an address in bytes, or None if the server does not tell it."""
+    """Return the size of the file at an address in bytes, or None if the server does not state it."""
     try:
         with _open(url, {}, "HEAD") as answer:
             return _whole(answer.headers.get("Content-Length"))

@@ -1,4 +1,4 @@
-"""Files that a reader knows as they are."""
+"""Files that a reader of ours reads unchanged."""
 
 from __future__ import annotations
 
