@@ -1,7 +1,7 @@
 """Files of data sets on the hub: their list at a commit, with sizes and checksums, and their download.
 
-``huggingface_hub`` does the work: it reads HF_TOKEN and HF_ENDPOINT, resumes, and waits as long as the hub prescribes. No
-code of a repository is downloaded or run.
+``huggingface_hub`` does the work: it reads HF_TOKEN and HF_ENDPOINT, resumes, and waits as long as the hub prescribes.
+No code of a repository is downloaded or run.
 """
 
 from __future__ import annotations
