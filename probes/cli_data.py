@@ -59,7 +59,7 @@ def fetch(
     ] = False,
     yes: Annotated[bool, option("Consent to the download, without a question.", "--yes")] = False,
 ) -> None:
-    """Download, verify and convert data sets. An interrupted fetch continues with the same command."""
+    """Fetch data sets: download, verify and convert them. An interrupted fetch continues with the same command."""
     probes.fetch_data(names or (), study, size=size, to=to, source=source, keep_downloads=keep_downloads, ask=not yes)
 
 
