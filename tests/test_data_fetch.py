@@ -345,6 +345,7 @@ def test_archives(name, place, pack, members, link, code, server, tmp_path):
         assert get(server, root, name) == [name]
     else:
         assert refusal(get, server, root, name).code == code
+        assert (root / DOWNLOADS / "url" / place).exists() == (code != "damaged"), "it would never be downloaded again"
         assert not [path for path in tmp_path.rglob("*") if path.name == "evil" or path.is_symlink()]
         assert not (root / "qa").exists() and not list((root / "pairs").rglob("*.fr"))
     assert [path.name for path in tmp_path.iterdir()] == ["data"] and not list(root.rglob(".tmp*"))

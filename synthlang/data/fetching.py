@@ -14,6 +14,7 @@ from synthlang.data.conversions import FORMAT
 from synthlang.data.conversions.base import Given
 from synthlang.data.downloads import Downloads, Wanted
 from synthlang.data.entries import places
+from synthlang.data.hub import HubFile
 from synthlang.data.reading import open_layout
 from synthlang.data.record import SOURCES, Received, SetRecord, read_record, write_record, written_files
 from synthlang.data.state import MEGABYTE, Item, items, left_line, megabytes, total
@@ -24,6 +25,8 @@ from synthlang.progress import Report, Say, silent, unheard
 
 UNKNOWN_DISK = 3.0
 """Megabytes of a data set of unknown size on the disk, for each megabyte of its download."""
+UNREADABLE = ("damaged", "format")
+"""Codes of errors about content that another download may mend."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,9 @@ class Fetch:
         told = []
         for job in self.jobs:
             origin = job.item.origin
-            told.append(f"{job.item.name}: {megabytes(job.download)}, {origin.licence}, {origin.source.address}")
+            restricted = " (restricted use)" if origin.restricted else ""
+            about = f"{megabytes(job.download)}, {origin.licence}{restricted}, {origin.source.address}"
+            told.append(f"{job.item.name}: {about}")
             if origin.note:
                 told.append(f"  {origin.note}")
             if unpinned := _unpinned(job):
@@ -141,6 +146,8 @@ def run_fetch(plan: Fetch, keep: bool = False, report: Report = silent, say: Say
                 _convert(plan, job, report)
             except InputError as error:
                 errors.append(error)
+                if error.code in UNREADABLE and not plan.downloads.is_mirror:
+                    _forget(plan, job)
                 say(f"{job.item.name}: failed: {error}")
                 continue
             done.append(job.item.name)
@@ -152,6 +159,13 @@ def run_fetch(plan: Fetch, keep: bool = False, report: Report = silent, say: Say
         first.others = tuple(error for error in errors[1:] if error.text != first.text)
         raise first
     return done
+
+
+def _forget(plan: Fetch, job: Job) -> None:
+    """Delete the downloads of a job whose content cannot be read and was never confirmed by a checksum."""
+    for file in job.files:
+        if not file.remote.has_checksum:
+            plan.downloads.path(file).unlink(missing_ok=True)
 
 
 def check_disk(plan: Fetch) -> None:
@@ -200,14 +214,14 @@ def _received(plan: Fetch, job: Job) -> tuple[Received, ...]:
     record, found = read_record(plan.root), []
     for file in job.files:
         path, remote = plan.downloads.path(file), file.remote
-        digest, known = sha256_file(path), remote.sha256
-        earlier = record.known_sha256(remote.url) if known is None else None
+        digest = sha256_file(path)
+        earlier = None if remote.has_checksum else record.known_sha256(remote.url)
         if earlier not in (None, digest):
             reason = f"the SHA-256 is {digest}, and {earlier} came earlier"
             hint = f"if you trust the new content, delete the entry {job.item.name} of {plan.root / SOURCES}"
             raise InputError(reason, remote.url, hint=hint, code="changed")
-        is_verified = known is not None or getattr(remote, "blob", None) is not None
-        found.append(Received(url=remote.url, size=path.stat().st_size, sha256=digest, verified=is_verified))
+        size = path.stat().st_size
+        found.append(Received(url=remote.url, size=size, sha256=digest, verified=remote.has_checksum))
     return tuple(found)
 
 
@@ -215,7 +229,7 @@ def _record(
     plan: Fetch, job: Job, received: tuple[Received, ...], files: Mapping[str, Path], omitted: Mapping[str, int]
 ) -> None:
     item, source = job.item, job.item.origin.source
-    hub_commits = [file.remote.revision for file in job.files if hasattr(file.remote, "revision")]
+    hub_commits = [file.remote.revision for file in job.files if isinstance(file.remote, HubFile)]
     one = SetRecord(
         variant="lab" if item.origin is not item.data else "main",
         source=source.model_dump(mode="json"),
@@ -254,11 +268,7 @@ def _clean(plan: Fetch) -> None:
 
 def _unpinned(job: Job) -> str:
     """Return the names of the files of a job without a known checksum."""
-    names = [
-        file.remote.name
-        for file in job.files
-        if file.remote.sha256 is None and getattr(file.remote, "blob", None) is None
-    ]
+    names = [file.remote.name for file in job.files if not file.remote.has_checksum]
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 

@@ -49,6 +49,11 @@ class HubFile:
     blob: str | None = None
 
     @property
+    def has_checksum(self) -> bool:
+        """Whether the hub states a checksum. A mirror does not."""
+        return self.sha256 is not None or self.blob is not None
+
+    @property
     def folder(self) -> str:
         """Folder of the commit, below the folder of downloads."""
         return f"hub/{self.source.repo}/{self.revision}"

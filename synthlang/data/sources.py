@@ -44,6 +44,11 @@ class UrlFile:
     first: int | None = None
 
     @property
+    def has_checksum(self) -> bool:
+        """Whether a checksum is known before the download."""
+        return self.sha256 is not None
+
+    @property
     def place(self) -> str:
         """Path below the folder of downloads."""
         parts = urlsplit(self.url)
