@@ -10,7 +10,6 @@ from rich.console import Console
 from rich.table import Table
 
 from probes.report.numbers import plural
-from probes.study.cells import study_inputs
 from probes.study.options import sized
 from synthlang.catalogue import SIZES, TINY
 from synthlang.data import check, fetch, list_sets
@@ -26,6 +25,8 @@ def data_of_study(study: Path, size: str | None, overrides: Sequence[str] = ()) 
     Raises:
         InputError: The study cannot be read.
     """
+    from probes.study.cells import study_inputs  # imports torch, which a fetch by name does not need
+
     config = sized(study, size)
     names = names_of(study_inputs(config, overrides))
     return names, config.name if config.name in SIZES else size

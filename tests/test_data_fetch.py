@@ -40,7 +40,11 @@ def parquet(**columns: list[Any]) -> bytes:
 
 def nli(**names: str) -> bytes:
     """Pairs with the columns of XNLI, or with other names."""
-    values = {"premise": ["A cat\tsleeps."] * ROWS, "hypothesis": ["It is awake."] * ROWS, "label": [0, 1, 2, -1] * 10}
+    values: dict[str, list[Any]] = {
+        "premise": ["A cat\tsleeps."] * ROWS,
+        "hypothesis": ["It is awake."] * ROWS,
+        "label": [0, 1, 2, -1] * 10,
+    }
     return parquet(**{names.get(name, name): value for name, value in values.items()})
 
 

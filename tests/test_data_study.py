@@ -37,7 +37,7 @@ def test_two_commands_end_in_a_report(tmp_path, monkeypatch, capsys):
         monkeypatch.setenv("HF_ENDPOINT", server.address)
         wiki, treebank = entry("text/en").source, entry("ud/en").source
         assert wiki.kind == "hub" and treebank.kind == "git" and wiki.revision
-        articles = ["\n".join(text[start : start + 5]) for start in range(0, len(text), 5)]
+        articles = ["\n".join(text[start : start + 2]) for start in range(0, len(text), 2)]
         server.repos[wiki.repo, wiki.revision] = {
             "20231101.en/train-00000-of-00041.parquet": parquet(text=articles),
             "20231101.en/train-00001-of-00041.parquet": b"not read at lab",

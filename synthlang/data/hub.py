@@ -87,7 +87,7 @@ def list_files(source: HubFiles) -> list[HubFile]:
         wanted = source.revision or NEWEST
         commit = wanted if REVISION.fullmatch(wanted) else str(api.dataset_info(source.repo, revision=wanted).sha)
         folders = {pattern.rpartition("/")[0] for pattern in source.files}
-        found = []
+        found = list[Any]()
         for folder in sorted(folders):
             plain = None if not folder or any(mark in folder for mark in "*?[") else folder
             found += api.list_repo_tree(source.repo, plain, recursive=True, revision=commit, repo_type="dataset")
@@ -117,13 +117,13 @@ def download(file: HubFile, downloads: Path, count: Callable[[int], None]) -> No
     """
     from huggingface_hub import hf_hub_download
 
-    folder, where = downloads / file.folder, {"endpoint": endpoint(), "repo_type": "dataset", "revision": file.revision}
+    folder, bar = downloads / file.folder, counting_bar(count)
+    where: dict[str, Any] = {"endpoint": endpoint(), "repo_type": "dataset", "revision": file.revision}
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    bar = counting_bar(count)
     _tried(
         file.source,
-        lambda: hf_hub_download(file.source.repo, file.name, local_dir=folder, tqdm_class=bar, **where),  # type: ignore[arg-type]
+        lambda: hf_hub_download(file.source.repo, file.name, local_dir=folder, tqdm_class=bar, **where),
     )
     path = downloads / file.place
     if not is_intact(file, path):
@@ -147,9 +147,9 @@ def is_intact(file: HubFile, path: Path) -> bool:
 
 def counting_bar(count: Callable[[int], None]) -> type[Any]:
     """Return a class in place of the library's progress bar, which calls ``count`` with the bytes that came."""
-    from tqdm import tqdm
+    from tqdm import tqdm  # type: ignore[import-untyped]
 
-    class Bar(tqdm):  # type: ignore[type-arg]
+    class Bar(tqdm):  # type: ignore[misc]
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             kwargs.pop("name", None)
             super().__init__(*args, **{**kwargs, "disable": True})
