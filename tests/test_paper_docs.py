@@ -23,7 +23,7 @@ from synthlang.strict_yaml import parse_yaml
 
 DOC = Path(__file__).parents[1] / "docs" / "papers.md"
 PAPERS = ("align_mlm", "emerging", "cao2020", "kulshreshtha2020", "impact")
-KINDS = "|".join((*FILES, *WHOLE))
+KINDS = "|".join({*FILES, *WHOLE} - {"data"})  # data/… is a folder there
 ENTRY = re.compile(rf"({KINDS})/([^\s:]+)(?:: (.+))?")
 AS_ENTRY = re.compile(r"[^\s:]+/[^\s:]+: ")
 NEXT_KEY = re.compile(r", (?=[\w.+-]+ = )")

@@ -62,7 +62,7 @@ def test_the_commands_of_the_pages_exist_with_their_options():
         code = "\n".join(re.findall(r"^```.*?^```|^ {4}.*?$|`[^`\n]+`", text, re.DOTALL | re.MULTILINE))
         for line in re.findall(r"(?:^ *|`)synthlang ([a-z][^`\n]*)", code, re.MULTILINE):
             words = re.split(r"#| && ", line)[0].split()
-            name = " ".join(words[:2]) if words[0] == "order" else words[0]
+            name = " ".join(words[:2]) if words[0] in ("order", "data") else words[0]
             options = {word for word in words if re.fullmatch(r"--[a-z][a-z-]*", word)} - {"--help"}
             if name not in known or options - known[name]:
                 wrong.append(f"{page.name}: synthlang {line}")
