@@ -121,7 +121,7 @@ def _fetch(file: UrlFile, url: str, part: Path, count: Count) -> bool:
 def _copy(answer: Any, part: Path, size: int | None, count: Count) -> bool:
     """Append the body of an answer to a part, up to ``size`` bytes in all, and return whether all came."""
     done = part.stat().st_size
-    with writing(part), part.open("ab") as handle:
+    with writing(part), part.open("ab", buffering=0) as handle:  # a kill loses nothing that came
         while size is None or done < size:
             try:
                 block = answer.read1(BLOCK if size is None else min(BLOCK, size - done))
