@@ -55,7 +55,7 @@ def test_a_study_a_run_and_what_is_made_of_it_at_the_first_try(monkeypatch, tmp_
     record = read_json(tmp_path / "runs" / "quickstart-smoke" / "study.json")
     assert {cell["status"] for cell in record["cells"] if "trans, " in cell["name"]} == {"done"}
     page = (tmp_path / "runs" / "quickstart-smoke" / "report.md").read_text()
-    assert "did not learn" not in page and "Intervals: in the figure" in page, "all parts of a report are tried"
+    assert "did not learn" not in page and "in the figure and under Scores" in page, "all parts of a report are tried"
     shutil.copytree(tmp_path / "runs" / "quickstart-smoke", tmp_path / "runs" / "quickstart")
     assert command(monkeypatch, "study", "quickstart") == 2, "a smoke run is no beginning of the real one"
 
