@@ -134,7 +134,7 @@ def test_parts_of_speech_are_those_of_a_parser_where_the_text_has_none(model, tm
 @pytest.mark.parametrize(("shape", "retrieval", "settings", "message"), [
     ({"hidden_size": 32}, KEEP, {}, "vectors of different sizes, 32 and 16"),
     ({"num_hidden_layers": 4}, KEEP, {}, "different numbers of layers: 5 and 4; list layers that both models have"),
-    ({}, KEEP, {"data": {"dev": 1}}, "at least two sentence pairs"),
+    ({}, KEEP, {"data": {"dev": 1}}, "fewer than two sentence pairs"),
     ({}, {"parser": "nonsense"}, {}, "'nonsense' is not a parser"),
     ({"nan": True}, KEEP, {}, "language other: word vectors contain NaN"),
 ])  # fmt: skip

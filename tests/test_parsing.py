@@ -283,7 +283,7 @@ def test_without_the_extra_the_command_to_install_it_is_named(library, monkeypat
     real = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *a: None if name == library else real(name, *a))
     error = refusal(open_engine, f"{library}:en")
-    assert (error.code, error.hint) == ("extra", install_command("parse"))
+    assert (error.code, error.hint) == ("extra", f"run: {install_command('parse')}")
 
 
 def test_one_root():

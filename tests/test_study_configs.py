@@ -220,6 +220,7 @@ class Anything:
 def nothing_needed(monkeypatch):
     """Nothing that a study names has to be there: no data, aligner, parser, extra or checkpoint."""
     stubs: dict[str, Any] = {
+        "probes.study.checks.missing_inputs": lambda cells: [],
         "probes.stages.inputs.open_source": Anything,
         "probes.stages.inputs.find_aligner": lambda program: program,
         "probes.stages.inputs.limits_of_model": lambda model: ModelLimits(12, 512, bert=True),

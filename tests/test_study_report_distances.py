@@ -96,7 +96,7 @@ def test_every_condition_has_the_counts_medians_and_auc_of_its_probe(tmp_path, m
                 (np.median(separation.related), np.median(separation.unrelated)), rel=1e-5
             )
             assert panel.auc == separation.auc
-    assert "<h2>Distances of words</h2>" in made.html and "area 1" in made.text
+    assert "<h2>Distances of words</h2>" in made.html and "; AUC" in made.text
     names = {f"histograms-{n}-{lang}" for n, lang in ((1, "hi"), (2, "hi"), (3, "es"), (4, "es"))}
     assert {name for name in made.figures if name.startswith("histograms-")} == names
 
