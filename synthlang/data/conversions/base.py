@@ -57,7 +57,9 @@ class Given:
             InputError: It did not come.
         """
         if name not in self._files:
-            raise InputError(f"no file {name!r} came", hint=f"there is {', '.join(self._files)}", code="missing")
+            reason = f"no file {name!r} came, only {', '.join(self._files)}"
+            hint = "the release has changed; install a newer version of synthlang"
+            raise InputError(reason, hint=hint, code="missing")
         return self._files[name]
 
     def matching(self, pattern: str) -> list[Path]:
