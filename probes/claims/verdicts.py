@@ -27,7 +27,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, TypeVar, get_args
+from typing import Literal, NamedTuple, TypeVar, get_args
 
 from scipy import stats
 
@@ -166,40 +166,37 @@ def _judged(claim: Claim, results: Results) -> Verdict:
     if claim.require_all and len(run) < len(parts):
         return Verdict("not run", None, 0, f"the claim needs all of its comparisons: {said}", tuple(parts))
     p = p_values(run)
-    return replace(Verdict("inconclusive", None, 0, said, tuple(parts), p=p), **_decision(parts, p))
+    return _decided(Verdict("inconclusive", None, 0, said, tuple(parts), p=p), p)
 
 
-def _decision(parts: Sequence[Comparison], p: PValues) -> dict[str, Any]:
-    """Return the fields of a verdict that depend on how the p values of the claim decide."""
-    run = [part for part in parts if part.interval is not None]
-    chosen = deciding(run, p.outcome)
+def _decided(one: V, p: PValues) -> V:
+    """Return a verdict as p values of its claim decide it."""
+    chosen = deciding([part for part in one.parts if part.interval is not None], p.outcome)
     ours = chosen.interval
     assert ours is not None, "it was run"
-    return {
-        "verdict": WORD_OF[p.outcome],
-        "ours": ours if math.isfinite(ours.mean) else None,
-        "n": ours.n,
-        "unit": chosen.unit,
-        "one_model": chosen.one_model,
-        "tally": _tally(parts, chosen),
-        "what": chosen.what,
-        "expected": chosen.expected,
-    }
+    return replace(
+        one,
+        verdict=WORD_OF[p.outcome],
+        ours=ours if math.isfinite(ours.mean) else None,
+        n=ours.n,
+        unit=chosen.unit,
+        one_model=chosen.one_model,
+        tally=_tally(one.parts, chosen),
+        what=chosen.what,
+        expected=chosen.expected,
+    )
 
 
 def decided_together(judged: Sequence[V]) -> list[V]:
     """Decide the confirmed ones among the verdicts on a paper's claims by adjusted p values."""
-    family = [one for one in judged if one.status != "exploratory" and one.verdict != "not run"]
-    if not family:
-        return list(judged)
-    adjusted = stats.false_discovery_control([one.p for one in family], axis=None, method="by")
-    by_claim = {id(one): PValues(*pair) for one, pair in zip(family, adjusted.reshape(-1, 2).tolist(), strict=True)}
-    return [_adjusted(one, by_claim[id(one)]) if id(one) in by_claim else one for one in judged]
-
-
-def _adjusted(one: V, p: PValues) -> V:
-    decision = _decision(one.parts, p) if one.status == "confirmed" and one.outcomes else {}
-    return replace(one, adjusted=p, **decision)
+    family = [number for number, one in enumerate(judged) if one.status != "exploratory" and one.verdict != "not run"]
+    found = list(judged)
+    if family:
+        adjusted = stats.false_discovery_control([judged[number].p for number in family], axis=None, method="by")
+        for number, pair in zip(family, adjusted.reshape(-1, 2).tolist(), strict=True):
+            one, p = replace(judged[number], adjusted=PValues(*pair)), PValues(*pair)
+            found[number] = _decided(one, p) if one.status == "confirmed" and one.outcomes else one
+    return found
 
 
 def corrected_parts(parts: Sequence[Comparison]) -> list[Comparison]:
