@@ -78,14 +78,15 @@ def missing_inputs(cells: Iterable[Cell]) -> list[str]:
 def inputs_of(cells: Iterable[Cell]) -> list[str]:
     """Return the files and folders that the cells read, in the order of the cells."""
     found = dict[str, None]()
-    for cell in cells:
-        for config in cell.configs.values():
-            for named in references(config):
-                path = user_path(str(named.name)) if named.kind == "file" else None
-                if named.kind in ("source", "items"):
-                    path = local_path(str(named.name))
-                if path is not None:
-                    found[path.as_posix()] = None
+    for config in {
+        id(config): config for cell in cells for config in cell.configs.values()
+    }.values():  # cells share them
+        for named in references(config):
+            path = user_path(str(named.name)) if named.kind == "file" else None
+            if named.kind in ("source", "items"):
+                path = local_path(str(named.name))
+            if path is not None:
+                found[path.as_posix()] = None
     return list(found)
 
 
