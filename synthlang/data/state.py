@@ -12,7 +12,6 @@ from synthlang.data.record import Record, read_record
 from synthlang.data.sources import ByHand, MadeOf
 
 State = Literal["here", "here, by hand", "here, the lab source", "here, the paper's source", "missing"]
-HERE: tuple[State, ...] = ("here", "here, by hand", "here, the lab source", "here, the paper's source")
 MEGABYTE = 1_000_000
 
 
@@ -35,7 +34,7 @@ class Item:
     @property
     def is_here(self) -> bool:
         """Whether all its files are there."""
-        return self.state in HERE
+        return self.state != "missing"
 
     @property
     def get(self) -> str:

@@ -17,7 +17,7 @@ from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
-from urllib.error import HTTPError, URLError
+from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 from synthlang import __version__
@@ -28,15 +28,13 @@ from synthlang.fingerprint import sha256_file
 
 TRIES = 6
 """Number of failures in a row, without a byte between them, after which a download fails."""
-WAIT, LONGEST_WAIT = (
-    1.0,
-    120.0,
-)  # seconds before the second try, doubled each time; the longest wait that a server may prescribe
+WAIT, LONGEST_WAIT = 1.0, 120.0
+"""Seconds before the second try, which double with each try, and the longest wait that a server may prescribe."""
 TIMEOUT = 60.0
 BLOCK = 1 << 18
 AGAIN = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS, *(code for code in HTTPStatus if code >= 500)}
 RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
-LOST = (URLError, http.client.HTTPException, OSError)
+LOST = (http.client.HTTPException, OSError)
 """What a broken connection raises."""
 RESUME = "run the same command again, which continues"
 Count = Callable[[int], None]

@@ -10,6 +10,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import IO, Any
 
+from pydantic import Field
+
 from synthlang.config import StrictModel
 from synthlang.data.archives import copy_members
 from synthlang.errors import InputError
@@ -19,6 +21,8 @@ from synthlang.progress import Report, silent
 INSIDE = "!"
 """Separator of an archive and its member, as in ``a.zip!folder/file.txt``."""
 ROWS = 2000
+CHANGED = "the release has changed; install a newer version of synthlang"
+"""Hint of errors about a layout that the catalogue does not describe."""
 BREAKS = re.compile(r"[\t\r\n\x00]+")
 """Characters that a field of a table or a line cannot have."""
 
@@ -58,8 +62,7 @@ class Given:
         """
         if name not in self._files:
             reason = f"no file {name!r} came, only {', '.join(self._files)}"
-            hint = "the release has changed; install a newer version of synthlang"
-            raise InputError(reason, hint=hint, code="missing")
+            raise InputError(reason, hint=CHANGED, code="missing")
         return self._files[name]
 
     def matching(self, pattern: str) -> list[Path]:
@@ -95,6 +98,17 @@ class Converter(StrictModel):
             InputError: A file has another layout.
         """
         raise NotImplementedError
+
+
+class SplitConverter(Converter):
+    """Base class of conversions with a file, or a pattern of files, for each split."""
+
+    splits: Mapping[str, str] = Field(min_length=1)
+    """The file of each split, or the pattern of its files: train, dev (valid for running text) or test."""
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        return tuple(self.splits.values())
 
 
 def one_line(text: Any) -> str:
@@ -135,8 +149,7 @@ def rows(paths: Sequence[Path], columns: Sequence[str], report: Report = silent)
                 names = file.schema_arrow.names
                 if lacks := [column for column in columns if column not in names]:
                     reason = f"has no column {lacks[0]!r}; the columns are {', '.join(names)}"
-                    hint = "the release has changed; install a newer version of synthlang"
-                    raise InputError(reason, path, hint=hint, code="missing")
+                    raise InputError(reason, path, hint=CHANGED, code="missing")
                 done, total = 0, file.metadata.num_rows
                 for batch in file.iter_batches(ROWS, columns=list(columns)):
                     values = batch.to_pydict()

@@ -3,35 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import IO, Literal
 
 from pydantic import Field
 
-from synthlang.data.conversions.base import Converter, Given, one_line, opened, rows, written
+from synthlang.data.conversions.base import CHANGED, Given, SplitConverter, one_line, opened, rows, written
 from synthlang.errors import InputError
 
 EMPTY = "words left out because they are empty"
 
 
-class LabelTable(Converter):
+class LabelTable(SplitConverter):
     """Write a word and its tag on each line, from a column of words and a column of numbers of tags."""
 
     kind: Literal["tags"]
     """Words and numbers of tags, from Parquet."""
-    splits: Mapping[str, str] = Field(min_length=1)
-    """The pattern of the files of each split: train, dev or test."""
     words: str = "tokens"
     """The column of words."""
     tags: str = "ner_tags"
     """The column of tags."""
     names: tuple[str, ...]
     """The names of the tags 0, 1, …."""
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        return tuple(self.splits.values())
 
     def run(self, given: Given, out: Path, names: Sequence[str]) -> dict[str, int]:
         del names
@@ -45,25 +39,19 @@ class LabelTable(Converter):
     def _name(self, tag: int) -> str:
         if not 0 <= tag < len(self.names):
             reason = f"has the tag {tag}, and the tags end at {len(self.names) - 1}"
-            raise InputError(reason, hint="the release has changed; install a newer version of synthlang", code="range")
+            raise InputError(reason, hint=CHANGED, code="range")
         return self.names[tag]
 
 
-class LabelColumns(Converter):
+class LabelColumns(SplitConverter):
     """Write a word and its tag on each line, from two columns of a text in columns."""
 
     kind: Literal["columns"]
     """Columns of text with a word on each line."""
-    splits: Mapping[str, str] = Field(min_length=1)
-    """The file of each split: train, dev or test."""
     word: int = Field(default=1, ge=1)
     """The number of the column of words, from 1."""
     tag: int = Field(ge=1)
     """The number of the column of tags, from 1."""
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        return tuple(self.splits.values())
 
     def run(self, given: Given, out: Path, names: Sequence[str]) -> dict[str, int]:
         del names
@@ -80,7 +68,7 @@ class LabelColumns(Converter):
                     columns = line.split("\t") if "\t" in line else line.split()
                     if len(columns) < max(self.word, self.tag):
                         reason = f"has {len(columns)} columns, not {max(self.word, self.tag)}"
-                        raise InputError(reason, path, number, hint="the release has changed", code="format")
+                        raise InputError(reason, path, number, hint=CHANGED, code="format")
                     words.append(columns[self.word - 1])
                     tags.append(columns[self.tag - 1])
                 _write(handle, words, tags, counts)

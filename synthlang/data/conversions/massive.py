@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Literal
 
-from synthlang.data.conversions.base import Converter, Given, opened, written
+from synthlang.data.conversions.base import CHANGED, Converter, Given, opened, written
 from synthlang.errors import InputError
 from synthlang.files import writing
 
@@ -65,10 +65,9 @@ def _row(line: str, path: Path, number: int) -> dict[str, str]:
     except ValueError as error:
         raise InputError("is not JSON", path, number, hint="download it again", code="damaged") from error
     if not isinstance(row, dict) or not all(isinstance(row.get(field), str) for field in FIELDS):
-        hint = "the release has changed; install a newer version of synthlang"
-        raise InputError(f"lacks one of {', '.join(FIELDS)}", path, number, hint=hint, code="missing")
+        raise InputError(f"lacks one of {', '.join(FIELDS)}", path, number, hint=CHANGED, code="missing")
     if row["partition"] not in SPLITS:
-        raise InputError(f"has the split {row['partition']!r}", path, number, code="unknown")
+        raise InputError(f"has the split {row['partition']!r}", path, number, hint=CHANGED, code="unknown")
     return row
 
 

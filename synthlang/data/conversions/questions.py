@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field
-
-from synthlang.data.conversions.base import Converter, Given, rows, written
+from synthlang.data.conversions.base import CHANGED, Given, SplitConverter, rows, written
 from synthlang.errors import InputError
 
 COLUMNS = ("id", "context", "question", "answers")
 
 
-class QuestionTable(Converter):
+class QuestionTable(SplitConverter):
     """Write a JSON file in the format of SQuAD 1.1 for each split. Consecutive rows with one context share it."""
 
     kind: Literal["questions"]
     """Questions, from Parquet."""
-    splits: Mapping[str, str] = Field(min_length=1)
-    """The pattern of the files of each split: train, dev or test."""
     prefix: str = ""
     """Beginning of the ids of the rows to keep (default: all rows)."""
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        return tuple(self.splits.values())
 
     def run(self, given: Given, out: Path, names: Sequence[str]) -> dict[str, int]:
         del names
@@ -45,7 +37,7 @@ class QuestionTable(Converter):
                 handle.write("\n]}\n")
             if not count:
                 reason = f"no id of the split {split} begins with {self.prefix!r}"
-                raise InputError(reason, hint="the release has changed; install a newer synthlang", code="empty")
+                raise InputError(reason, hint=CHANGED, code="empty")
         return {}
 
 

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Literal
 
 from pydantic import Field, model_validator
 
-from synthlang.data.conversions.base import Converter, Given, one_line, rows, written
+from synthlang.data.conversions.base import Given, SplitConverter, one_line, rows, written
 from synthlang.errors import InputError
 
 
-class RunningText(Converter):
+class RunningText(SplitConverter):
     """Write the paragraphs of documents, one on each line, without empty lines."""
 
     kind: Literal["text"]
     """Documents, from Parquet."""
-    splits: Mapping[str, str] = Field(min_length=1)
-    """The pattern of the files of each split: train, valid or test."""
     column: str = "text"
     """The column of the documents."""
     held_out: int | None = Field(default=None, ge=2)
@@ -33,10 +31,6 @@ class RunningText(Converter):
         if self.held_out is not None and list(self.splits) != ["train"]:
             raise InputError("needs the split train alone", keys="held_out", code="conflict")
         return self
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        return tuple(self.splits.values())
 
     def run(self, given: Given, out: Path, names: Sequence[str]) -> dict[str, int]:
         del names

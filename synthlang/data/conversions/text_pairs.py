@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field
-
-from synthlang.data.conversions.base import Converter, Given, one_line, rows, written
+from synthlang.data.conversions.base import Given, SplitConverter, one_line, rows, written
 
 HEADER = ("premise", "hypothesis", "label")
 
 
-class ClassifiedPairs(Converter):
+class ClassifiedPairs(SplitConverter):
     """Write a tab-separated file with premise, hypothesis and label for each split."""
 
     kind: Literal["nli"]
     """Pairs of texts with a class, from Parquet."""
-    splits: Mapping[str, str] = Field(min_length=1)
-    """The pattern of the files of each split: train, dev or test."""
     labels: tuple[str, ...] = ("entailment", "neutral", "contradiction")
     """The names of the classes 0, 1, …. Any other number is no gold label."""
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        return tuple(self.splits.values())
 
     def run(self, given: Given, out: Path, names: Sequence[str]) -> dict[str, int]:
         del names

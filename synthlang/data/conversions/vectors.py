@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from synthlang.data.conversions.base import Converter, Given
+from synthlang.data.conversions.base import CHANGED, Converter, Given
 from synthlang.errors import InputError
 from synthlang.files import reading, writing
 
@@ -35,9 +35,8 @@ class FirstVectors(Converter):
         with reading(path), path.open("rb") as source, writing(target), target.open("wb") as handle:
             header = source.readline(1 << 10).split()
             if len(header) != 2 or not all(part.isdigit() for part in header):
-                hint = "the release has changed; install a newer version of synthlang"
                 raise InputError(
-                    "does not begin with the numbers of words and dimensions", path, 1, hint=hint, code="format"
+                    "does not begin with the numbers of words and dimensions", path, 1, hint=CHANGED, code="format"
                 )
             words = min(self.words, int(header[0]))
             handle.write(b"%d %s\n" % (words, header[1]))
