@@ -55,7 +55,11 @@ def fetch(
         option("Mirror in place of the sources: a folder, or an address (default: none).", "--from", metavar="MIRROR"),
     ] = None,
     keep_downloads: Annotated[
-        bool, option("Downloads are kept in TO/.downloads, which then serves as a mirror.", "--keep-downloads")
+        bool,
+        option(
+            "Kept downloads: they stay in TO/.downloads, which is a mirror for --from.",
+            "--keep-downloads",
+        ),
     ] = False,
     yes: Annotated[bool, option("Consent to the download, without a question.", "--yes")] = False,
 ) -> None:

@@ -50,7 +50,7 @@ def study(
         bool, option("Plan only: cells, shared stages, tokens, time and disk. Nothing runs.", "--dry-run")
     ] = False,
     verify: Annotated[
-        bool, option("Check of all files of the store by checksum, and the plan. Nothing runs.", "--verify")
+        bool, option("Dry run with a check of all files of the store by checksum. Nothing runs.", "--verify")
     ] = False,
     init: Annotated[
         Path | None,

@@ -41,7 +41,7 @@ def _adjust(config: AdjustConfig, run: Path, report: Report, say: Say, stop: Fla
     check_folder(run, config, _settings, "adjustment")
     base = open_base(config.model)
     if base.is_xlm:
-        reason = f"{config.model} is an XLM, which can be probed and fine-tuned but not adjusted"
+        reason = f"{config.model} has the architecture xlm, which can be probed and fine-tuned but not adjusted"
         raise InputError(reason, keys="model", hint="name another model", code="unsupported")
     model = load_model(base)
     layer_numbers(config.loss.layers, encoder_of(model))  # raises an error before any work

@@ -110,8 +110,8 @@ def check_start(name: str, length: int, layers: Sequence[int]) -> None:
     config = _config(base, name)
     check_weights(base)
     if config.model_type == XLM:
-        reason = f"{name} is an XLM, which can be probed and fine-tuned but not pretrained further"
-        hint = f"name a model of {', '.join(ARCHITECTURES)}"
+        reason = f"{name} has the architecture {XLM}, which can be probed and fine-tuned but not pretrained further"
+        hint = f"name a model whose model_type is one of {', '.join(ARCHITECTURES)}"
         raise InputError(reason, keys="start.model", hint=hint, code="unsupported")
     check_size(name, config.num_hidden_layers, layers)
     check_length(name, positions_of(config), length)
@@ -141,7 +141,7 @@ def _config(base: Base, name: str) -> Any:
     """Return the config of a checkpoint, and refuse a checkpoint that our model cannot equal."""
     config = base.config
     if config.model_type not in (*ARCHITECTURES, XLM):
-        hint = f"name a model of {', '.join(ARCHITECTURES)} or {XLM}"
+        hint = f"name a model whose model_type is one of {', '.join((*ARCHITECTURES, XLM))}"
         raise InputError(f"is a {config.model_type}, which is not supported", name, hint=hint, code="unsupported")
     for key, needed in NEEDED.items():
         found = getattr(config, key, needed)

@@ -152,7 +152,7 @@ NAMES = {
 
 
 def correlations(tasks: Mapping[str, Sequence[Condition]]) -> list[Block]:
-    """Return the table of correlations for each task and kind of alignment, and a warning."""
+    """Return a table of correlations, with a row for each task and kind of alignment, and a warning."""
     body: list[list[Entry]] = []
     for task, members in tasks.items():
         for column, name in NAMES.items():

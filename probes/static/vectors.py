@@ -63,7 +63,11 @@ class StaticVectors:
         return StaticVectors((*self.words, *more), torch.cat([self.vectors, self.vectors[rows]]), facts)
 
     def without_zeros(self) -> StaticVectors:
-        """Return the vectors without those that are zero."""
+        """Return the vectors without those that are zero.
+
+        Raises:
+            InputError: All vectors are zero.
+        """
         kept = (self.vectors != 0).any(1)
         words = tuple(word for word, there in zip(self.words, kept.tolist(), strict=True) if there)
         return self if bool(kept.all()) else StaticVectors(words, self.vectors[kept], self.facts)

@@ -1,4 +1,4 @@
-"""The command ``synthlang search``: search the grid of a study and print the trials."""
+"""The command ``synthlang search``: search the grid of a study and print the best trials."""
 
 from __future__ import annotations
 
@@ -23,10 +23,17 @@ SHOWN = 20
 
 
 def search_command(name: Path, out: Path | None, options: SearchOptions, overrides: list[str]) -> list[FrozenTrial]:
-    """Search the grid of a study, print the trials and return them, best first.
+    """Search the grid of a study, print the best trials and return all of them, best first.
+
+    Args:
+        name: Name or file of the study.
+        out: Folder of the search (default: ``runs/NAME-search``).
+        options: Options of the search.
+        overrides: Assignments ``KEY=VALUE`` that change the config of the study.
 
     Raises:
-        SystemExit: With code 143 after SIGTERM.
+        InputError: The study or an option is wrong, or an assignment changes nothing.
+        SystemExit: The search was stopped by SIGTERM (code 143).
     """
     config = sized(name, options.size)
     out = out or run_folder(config).with_name(f"{run_folder(config).name}-search")

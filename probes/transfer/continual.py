@@ -25,7 +25,7 @@ class Continual:
     first step.
 
     Raises:
-        InputError: The model lacks a layer, or cannot read both languages.
+        InputError: The model lacks a layer, or its two languages have different special tokens.
     """
 
     def __init__(

@@ -89,14 +89,23 @@ def evaluate(
     labels: str = "mapped",
     corpus_labels: Scheme = "ud2",
 ) -> dict[str, dict[str, Any]]:
-    """Score a model by class of nodes and for ``all``, on nodes of 2 … ``most_items`` items.
+    """Score a model on held-out trees, for each class of nodes and for ``all`` nodes.
+
+    Args:
+        model: The order model.
+        held_out: Text with trees.
+        training: Text with trees for the baseline ``direction`` (default: no such baseline).
+        most_items: Largest number of items of a node that is scored. The smallest is 2.
+        labels: ``mapped`` or ``faithful`` (see ``distribution``).
+        corpus_labels: The label scheme of both texts.
 
     Returns:
         For each class a dictionary with these keys:
 
-        nodes items        number of nodes and of items
-        model uniform direction    mean log-likelihood of a node (direction needs the ``training`` text)
-        model_item …       mean log-likelihood of an item
+        nodes, items       number of nodes and of items
+        model              mean log-likelihood of a node, in nats
+        uniform, direction mean log-likelihood of a node under the baselines, in nats
+        model_item, …      the same log-likelihoods per item
         perplexity         exp(−model)
         best               share of nodes whose order in the text is the model's most probable one
         best_uniform       expected share of nodes whose order in the text is drawn from the uniform distribution
@@ -145,7 +154,8 @@ def _means(values: dict[str, Floats]) -> dict[str, Any]:
 def table(scores: dict[str, dict[str, Any]]) -> str:
     """Return the scores of ``evaluate`` as a Markdown table."""
     names = {"N": "noun nodes", "V": "verb nodes", "all": "all"}
-    head = "| held-out | nodes | log p a node: model | direction | uniform | perplexity | best order right | blindly |"
+    measures = "log p per node: model | direction | uniform | perplexity | best order correct | by chance"
+    head = f"| held-out | nodes | {measures} |"
     rows = [head, "|---|---|---|---|---|---|---|---|"]
     for key, score in scores.items():
         numbers = [f"{score.get(k, float('nan')):.3f}" for k in ("model", "direction", "uniform", "perplexity")]

@@ -102,7 +102,7 @@ def read_model(path: Path) -> OrderModel:
         raise InputError(
             "the weights do not match the fingerprint in the file, so it is damaged or was edited",
             path,
-            hint="download the file again, or delete its key fingerprint if the edit is intended",
+            hint="fit or download the model again, or delete its key fingerprint if the edit is intended",
             code="damaged",
         )
     return model

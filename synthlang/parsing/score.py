@@ -30,7 +30,13 @@ class ParserScores(NamedTuple):
 
 
 def score(gold: Iterable[Rows], found: Iterable[Rows], punctuation: bool = True) -> ParserScores:
-    """Compare trees over the same words. Without ``punctuation``, words with the gold label ``punct`` are left out."""
+    """Compare the trees and tags of a parser with gold ones over the same words.
+
+    Args:
+        gold: The columns of each gold sentence.
+        found: The columns of each parsed sentence, with the same words in the same order.
+        punctuation: False to leave out words with the gold label ``punct`` or a subtype of it.
+    """
     words = upos = heads = labels = plain = 0
     for correct, ours in zip(gold, found, strict=True):
         assert correct["form"] == ours["form"], "both have the same words"

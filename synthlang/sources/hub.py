@@ -85,7 +85,14 @@ class HubColumns:
 def plan_columns(
     features: Mapping[str, Any], name: str, more: Candidates, item: Sequence[str] = (), ids: bool = False
 ) -> HubColumns:
-    """Choose the columns to read. See ``HubSource`` for the arguments.
+    """Choose the columns to read.
+
+    Args:
+        features: Type of each column, by name.
+        name: Name of the data set, for the error.
+        more: Further names in the data set for each of our columns (see ``HubSource``).
+        item: Names of columns that may label a whole row. The first suitable one is read.
+        ids: True to read the names of the rows from the column ``id``.
 
     Raises:
         InputError: The data set has neither words nor text. The error lists its columns.

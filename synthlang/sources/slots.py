@@ -4,14 +4,15 @@
     FOLDER/*.tsv or a file                               multilingual TOD (Schuster et al. 2019): tab-separated
                                                          intent, slots, utterance and more; or MultiATIS++ (Xu et
                                                          al. 2020): a header with utterance, slot_labels and intent
-    FOLDER/*.conll or a file                             xSID (van der Goot et al. 2021): comments ``# text: …`` and
+    FOLDER/*.conll, *.bio or a file                      xSID (van der Goot et al. 2021): comments ``# text: …`` and
                                                          ``# intent: …``, then one word per line with its tag last.
-                                                         One utterance in a hundred may have a wrong word number
+                                                         Up to 1 % of the utterances may have a wrong word number.
+                                                         They are left out
 
-A folder that contains seq.in itself is one split, named by the folder, else ``train``. Slots of multilingual TOD are
-spans of characters, ``15:23:reminder/todo,28:37:datetime``. A word gets the tag of the slot that it shares a character
-with, so a span that cuts a word is widened to the word, and counted. An utterance with a slot outside its text, which
-occurs in the release, is left out.
+A folder that contains seq.in itself is one split. Its name selects the split, and other names mean ``train``. Slots of
+multilingual TOD are spans of characters, ``15:23:reminder/todo,28:37:datetime``. A word gets the tag of the slot that
+it shares a character with, so a span that cuts a word is widened to the word, and counted. An utterance with a slot
+outside its text, which occurs in the release, is left out.
 """
 
 from __future__ import annotations

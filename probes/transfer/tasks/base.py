@@ -173,7 +173,11 @@ class Task(ABC):
 
     @abstractmethod
     def majority(self, train: Sequence[Any], test: Sequence[Any]) -> list[Any]:
-        """Predict the items of ``test`` from label frequencies in ``train`` only. Both are gold values."""
+        """Return the predictions of a baseline for the items of ``test``, such as the most frequent label.
+
+        The baseline is fitted on the gold values ``train`` only. From the gold values ``test`` it uses their lengths,
+        and in question answering the beginning of the context, but no answers and no labels.
+        """
 
     def unknown_labels(self, gold: Sequence[Any], labels: Labels) -> bool:
         """Return whether the gold values have a field with labels, none of which is among ``labels``."""
