@@ -33,8 +33,8 @@ MOST = 1_000
 """Largest number of models that is given."""
 
 
-def power(ours: Estimate, expected: Region, models: int, tests: int = 1) -> float:
-    """Return the probability that ``models`` models decide the comparison, if the truth is as ``ours``.
+def power(ours: Estimate, expected: Region, models: int, tests: int = 1, level: float = DECIDED) -> float:
+    """Return the probability that ``models`` models decide the comparison at ``level``, if the truth is as ``ours``.
 
     A failure is corrected for ``tests`` tests by Bonferroni, which is the strictest step of Holm.
     """
@@ -43,8 +43,8 @@ def power(ours: Estimate, expected: Region, models: int, tests: int = 1) -> floa
     degrees_of_freedom = (models - 1) * ours.degrees_of_freedom / (ours.n - 1)
     ends = [end for end in (expected.low, expected.high) if math.isfinite(end)]
     inside = expected.low < ours.mean < expected.high
-    level = DECIDED / expected.sides / (1 if inside else tests)
-    critical = special.stdtrit(degrees_of_freedom, 1 - level)
+    of_one_side = level / expected.sides / (1 if inside else tests)
+    critical = special.stdtrit(degrees_of_freedom, 1 - of_one_side)
     far = [abs(ours.mean - end) / standard_error for end in ends]
     risks = special.nctdtr(degrees_of_freedom, far if inside else min(far), critical)
     return max(0.0, 1.0 - float(np.nan_to_num(risks).sum()))  # SciPy has NaN where the probability underflows

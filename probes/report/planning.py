@@ -1,0 +1,115 @@
+"""The number of models to plan for a confirmation, by a power analysis of an exploratory study.
+
+The effects of an exploratory study are too large on average, because claims with large effects are noticed. The
+analysis therefore moves the mean of each comparison half of the way to the nearest end of its region, and keeps the
+spread. The planned number is the fewest models that decide the claim with a probability of at least 80 %:
+
+- All comparisons have to hold for a claim that held. The probability is at least 1 minus the sum of their risks.
+- One opposite has to be shown for a claim of which one leans against it, after Bonferroni's correction over all
+  comparisons that may fail the claim.
+
+The m planned claims of a paper are decided together (verdicts.py). If all are decided, the largest of the m smallest
+among 2m p values has to be at most 5 % · m / (2m · (1 + 1/2 + … + 1/2m)), which is the level of each test
+(Benjamini & Yekutieli 2001).
+
+``python -m probes.report.planning FOLDER PAPER CLAIM …`` prints the table of docs/confirmation.md. FOLDER has archived
+studies, and the claims are those planned together.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from probes.claims.comparisons import Region
+from probes.claims.estimates import DECIDED, Estimate
+from probes.claims.power import POWER, power
+from probes.claims.verdicts import Verdict
+from probes.report.archive import read_archive
+from probes.report.findings_data import compared_papers
+from synthlang.errors import InputError, did_you_mean
+
+SHRUNK = 0.5
+"""Share of an effect that is expected to remain."""
+MOST = 100
+"""Largest number of models that is tried."""
+
+
+class Needed(NamedTuple):
+    """The planned number of models and its power. The number is None if ``MOST`` models are too few."""
+
+    models: int | None
+    power: float
+
+
+def level_of(claims: int) -> float:
+    """Return the level of each test if ``claims`` claims are planned together and all are decided."""
+    return DECIDED / 2 / sum(1 / rank for rank in range(1, 2 * claims + 1))
+
+
+def shrunk(ours: Estimate, expected: Region) -> Estimate:
+    """Return the estimate with its mean moved towards the nearest end of the region."""
+    end = min(
+        (one for one in (expected.low, expected.high) if math.isfinite(one)), key=lambda one: abs(ours.mean - one)
+    )
+    return replace(ours, mean=end + SHRUNK * (ours.mean - end))
+
+
+def models_to_plan(verdict: Verdict, level: float) -> Needed | None:
+    """Return the number of models for a claim with this exploratory verdict, or None without a spread of models."""
+    run = [part for part in verdict.parts if part.interval is not None]
+    able = [one.tested_by for part in run for one in part.may_fail]
+    tested = [one for one in able if one is not None and one[0].has_spread]
+    if not run or len(tested) < len(able):
+        return None
+    required = [part.tested_by for part in run if part.tested_by is not None]
+    against = [(ours, to) for ours, to in tested if not to.low < ours.mean < to.high]
+    reached = 0.0
+    for models in range(2, MOST + 1):
+        if against:
+            reached = max(power(shrunk(ours, to), to, models, len(tested), level) for ours, to in against)
+        else:
+            reached = 1 - sum(1 - power(shrunk(ours, to), to, models, 1, level) for ours, to in required)
+        if reached >= POWER:
+            return Needed(models, reached)
+    return Needed(None, reached)
+
+
+def table(folder: Path, paper: str, claims: Sequence[str]) -> list[str]:
+    """Return the lines of a Markdown table with the number of models for each claim.
+
+    Raises:
+        InputError: Nothing is archived in ``folder``, or no archived study has this paper or claim.
+    """
+    finished = {name: study for name, study in read_archive(folder).items() if not study.waiting}
+    papers = compared_papers(finished)
+    if paper not in papers:
+        hint = f"{did_you_mean(paper, papers)}there are: {', '.join(papers) or 'none'}"
+        raise InputError(f"no archived study names the paper {paper}", folder, hint=hint, code="unknown")
+    known = {one.claim.id: one.main for one in papers[paper].claims}
+    lines = ["| claim | exploratory verdict | models for 80 % power |", "|---|---|---:|"]
+    for claim in claims:
+        if claim not in known:
+            hint = f"{did_you_mean(claim, known)}see synthlang configs claims {paper}"
+            raise InputError(f"{paper} has no claim {claim}", folder, hint=hint, code="unknown")
+        needed = models_to_plan(known[claim], level_of(len(claims)))
+        models = (
+            "unknown"
+            if needed is None
+            else f"{needed.models} ({needed.power:.2f})"
+            if needed.models
+            else f"over {MOST}"
+        )
+        lines.append(f"| {claim} | {known[claim].verdict}, {known[claim].over} | {models} |")
+    return lines
+
+
+if __name__ == "__main__":
+    try:
+        print("\n".join(table(Path(sys.argv[1]), sys.argv[2], sys.argv[3:])))
+    except InputError as error:
+        sys.exit(f"error: {error}")
