@@ -42,6 +42,13 @@ DOSES = [
 OURS = [*DOSES, "typology", "emergence", "align_mlm-alpha"]
 OF_NO_NUMBERS = ["cao2020-examples", "impact-sov", "impact-yandex"]
 """What papers report without numbers, in a section or an appendix."""
+CONFIRMATIONS = [
+    f"confirm-{name}"
+    for name in (
+        *("align_mlm", "align_mlm-xlm", "cao2020-table1", "cao2020-table3"),
+        *("emerging", "impact", "kulshreshtha2020"),
+    )
+]
 MORE = {  # further studies of one size
     "tiny": [
         "align_mlm-grid-text",
@@ -52,12 +59,13 @@ MORE = {  # further studies of one size
         "up-to-rotation",
         "sep-emb",
         *OF_NO_NUMBERS,
+        *CONFIRMATIONS,
     ],
     "lab": ["align_mlm-trans+inv", *OF_NO_NUMBERS],
     "paper": OF_NO_NUMBERS,
 }
 FILES = [f"{size}/{name}" for size in SIZES for name in (*OF_PAPERS, *OURS, *MORE[size])]
-OFFLINE = [f"tiny/{name}" for name in (*OF_PAPERS, *OURS, *OF_NO_NUMBERS, "up-to-rotation", "sep-emb")]
+OFFLINE = [f"tiny/{name}" for name in (*OF_PAPERS, *OURS, *OF_NO_NUMBERS, *CONFIRMATIONS, "up-to-rotation", "sep-emb")]
 
 
 pytestmark = pytest.mark.usefixtures("place")
@@ -328,3 +336,14 @@ def test_tiny_conditions_have_several_models(name):
         for first, second, _ in pairs:
             assert second is None or first != second, "two models of one language and one seed are one model"
         assert len({first for first, *_ in pairs}) == len(pairs), "each has a pretraining of its own"
+
+
+@pytest.mark.parametrize("name", CONFIRMATIONS)
+def test_a_confirmation_has_new_seeds_and_a_new_lexicon_and_a_plan_for_each(name):
+    config, cells = study(f"tiny/{name}")
+    assert isinstance(config.planned, dict) and config.pool == "confirmation"
+    text = " ".join(repr((cell.parts, cell.tasks, cell.probes)) for cell in cells)
+    assert set(re.findall(r"builtin:mini-english\S*?seed=(\d+)", text)) <= {"112", "113"}
+    assert "mini-english?types=500&sentences=10000'" not in text
+    seeds = {cell.parts["pretrain"].seed for cell in cells if cell.parts.get("pretrain") is not None}
+    assert min(seeds) == 100 and len(seeds) == max(config.planned.values())
