@@ -13,7 +13,7 @@ from synthlang.errors import InputError
 from synthlang.files import read_json
 from synthlang.hub_upload import upload
 
-DONE, WEIGHTS = "done.json", "model.safetensors"
+DONE = "done.json"
 
 
 def push_model_to_hub(

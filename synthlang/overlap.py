@@ -7,7 +7,6 @@ that are kept, so it is counted here.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,17 +39,6 @@ class Overlap:
     def by_token(self) -> float:
         """Share of the source's running words that the derived text also has, with multiplicity, 0–1."""
         return self.tokens_shared / max(self.tokens, 1)
-
-
-def overlap(parent: Mapping[str, int], derived: Mapping[str, int]) -> Overlap:
-    """Return the overlap of two texts given as word counts. Words with the count 0 do not count.
-
-    >>> overlap({"a": 3, "b": 1}, {"a": 1, "c": 3})
-    Overlap(types_shared=1, types=2, tokens_shared=1, tokens=4)
-    """
-    both = {word: min(count, derived.get(word, 0)) for word, count in parent.items() if count > 0}
-    shared = sum(1 for count in both.values() if count > 0)
-    return Overlap(shared, len(both), sum(both.values()), sum(c for c in parent.values() if c > 0))
 
 
 def count_words(counts: Counter[str], corpus: Corpus) -> None:

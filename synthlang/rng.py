@@ -62,8 +62,3 @@ def uniform_of_keys(keys: Sequence[int]) -> NDArray[np.float64]:
 def permutation(key: int, size: int) -> NDArray[np.int64]:
     """Return a random permutation of 0 … size − 1, a function of (key, size)."""
     return np.argsort(random_bits(key, np.arange(size)), kind="stable").astype(np.int64)
-
-
-def integers(key: int, high: int, *counters: Integers) -> NDArray[np.int64]:
-    """Return random integers in [0, high), one for each element of ``counters``."""
-    return (uniform(key, *counters) * high).astype(np.int64)

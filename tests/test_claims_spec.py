@@ -44,7 +44,9 @@ def test_a_claim_for_each_label():
 def test_choices_of_ours_are_dated_and_stand_ins_for_languages_are_named():
     """Margins, limits and one-sided relations have a date, and claims that compare languages or pairs what is read."""
     for claim in (claim for name in PAPERS for claim in read_claims(name)):
-        assert (claim.fixed is not None) == claim.has_choices, claim.id
+        of = claim.compare or ()
+        chosen = any(one.margin or one.value or one.relation not in ("greater", "less") for one in of)
+        assert (claim.fixed is not None) == chosen, claim.id
         named = {axis for one in claim.quantities() for axis in (*one.where, *one.average)}
         named |= {axis for one in claim.correlate or () for axis in one.over}
         named |= {axis for one in claim.entries() for axis in one.restrict_to}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from probes.rotation.dictionary import translation_set
-from synthlang.rng import integers, key_of, permutation
+from synthlang.rng import key_of, permutation, uniform
 
 PAIRS = [("cat", "chat"), ("dog", "chien"), ("cat", "matou"), ("cat", "chat"), ("sky", "ciel"), ("cat", "xx"),
          ("zz", "ciel"), ("sea", "yy")]  # fmt: skip
@@ -59,7 +59,7 @@ def test_ties_earn_what_chance_gives_them(candidates):
 
 def test_it_is_what_a_plain_loop_counts():
     key = key_of("translations")
-    draws = integers(key, 40, np.arange(400)).reshape(200, 2).tolist()
+    draws = (40 * uniform(key, np.arange(400))).astype(int).reshape(200, 2).tolist()
     pairs = [(f"s{a}", f"t{b}") for a, b in draws]
     source = {f"s{i}": int(row) for i, row in enumerate(permutation(key, 30))}
     target = {f"t{i}": int(row) for i, row in enumerate(permutation(key + 1, 35))}

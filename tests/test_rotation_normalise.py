@@ -1,11 +1,13 @@
 """Normalisation of vectors against plain NumPy, its fixed point, and what it does with rows of zeros."""
 
+from typing import get_args
+
 import numpy as np
 import pytest
 import torch
 
 from probes.rotation.normalise import Normaliser, fit_normaliser
-from probes.rotation.settings import METHODS
+from probes.rotation.settings import Method
 from tests.refusals import refused
 
 
@@ -39,7 +41,7 @@ def plainly(x, method, rounds):
     return x
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", get_args(Method))
 @pytest.mark.parametrize("rounds", [1, 5])
 def test_it_is_what_plain_numpy_does(method, rounds):
     x = rows()
@@ -72,7 +74,7 @@ def test_iterations_come_to_unit_rows_with_mean_zero():
     assert len(means) == 5 and means[0] > 0.4 > 0.01 > means[4]
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", get_args(Method))
 def test_rows_of_zeros_are_counted_and_stay(method):
     x = rows()
     with_zeros = torch.cat([torch.zeros(3, 6), x, torch.zeros(2, 6)])
@@ -110,7 +112,7 @@ def test_rows_that_all_point_the_same_way_are_refused(method):
     assert torch.equal(Normaliser.fit(torch.ones(1, 4), "centre").means, torch.ones(1, 4, dtype=torch.float64))
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", get_args(Method))
 def test_bad_rows_are_refused_and_types_kept(method):
     cases = [(torch.zeros(0, 3), "empty")]
     cases += [(rows().index_fill(0, torch.tensor([5]), bad), "range") for bad in (float("nan"), float("inf"))]

@@ -6,12 +6,18 @@ import torch
 from scipy.linalg import orthogonal_procrustes
 from scipy.stats import ortho_group
 
-from probes.rotation.procrustes import Fitter, LinearMap, procrustes
+from probes.rotation.procrustes import Fit, Fitter, LinearMap
 
 
 def rows(count: int, width: int, seed: int = 0) -> torch.Tensor:
     generator = torch.Generator().manual_seed(seed)
     return torch.randn(count, width, generator=generator, dtype=torch.float64) * torch.linspace(0.5, 3, width)
+
+
+def procrustes(x: torch.Tensor, y: torch.Tensor, centre: bool = False) -> Fit:
+    fitter = Fitter(x.shape[1])
+    fitter.update(x, y)
+    return fitter.fit(centre)
 
 
 def orthogonal(width: int, seed: int = 0) -> torch.Tensor:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import torch
@@ -9,7 +10,7 @@ import torch
 from probes.rotation.features import Rotation, fit_rotation
 from probes.rotation.fitted import fit_map
 from probes.rotation.saved import About, load_maps, save_maps
-from probes.rotation.settings import METHODS, RotationConfig
+from probes.rotation.settings import Method, RotationConfig
 from probes.transfer.config import FeaturesConfig, TransferConfig
 from probes.transfer.run import Transfer
 from probes.transfer.splits import load_data
@@ -21,7 +22,7 @@ ABOUT = About(moves="source", source=(2,), target=(2,), subword="end", supervisi
 MINI = "builtin:mini-english?types=500&sentences=60&dev=20&test=20"
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", get_args(Method))
 def test_a_map_is_the_same_after_its_folder(tmp_path, method):
     generator = torch.Generator().manual_seed(0)
     x, y, new = (torch.randn(n, 8, generator=generator) + 1 for n in (50, 50, 7))

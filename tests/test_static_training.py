@@ -14,7 +14,7 @@ import torch
 from probes.static.settings import StaticConfig
 from probes.static.training import LONGEST, count_vectors, train_vectors
 from synthlang.corpus import Corpus
-from synthlang.rng import integers, key_of
+from synthlang.rng import key_of, uniform
 from tests.refusals import refused
 
 ROOT = Path(__file__).parents[1]
@@ -27,7 +27,7 @@ COUNTS = StaticConfig(kind="ppmi", size=8, window=2, min_count=2)
 
 def sentences(count: int = 600) -> list[list[str]]:
     """Two topics that share no word."""
-    draws = integers(key_of("topics"), 10, np.arange(count * 6)).reshape(count, 6).tolist()
+    draws = (10 * uniform(key_of("topics"), np.arange(count * 6))).astype(int).reshape(count, 6).tolist()
     names = ("alpha", "omega")
     return [[f"{names[i % 2]}{draw}" for draw in row] for i, row in enumerate(draws)]
 

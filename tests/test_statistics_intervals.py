@@ -64,12 +64,6 @@ def test_one_value_has_no_bounds_and_none_is_an_error() -> None:
             bootstrap_metric(bad, f1, key=1)
 
 
-def test_overlap() -> None:
-    a, b, c = (Interval(m, m - 1, m + 1, 3, 0.95) for m in (0, 2, 5))
-    assert a.overlaps(b) and b.overlaps(a) and not a.overlaps(c)
-    assert a.overlaps(Interval(0, None, None, 1, 0.95)) is None
-
-
 def test_of_a_mean_of_items_it_is_scipys_bootstrap() -> None:
     values = np.random.default_rng(3).exponential(size=80)
     got = bootstrap_metric(of_values(values[None]), mean, key=5, rounds=5000)

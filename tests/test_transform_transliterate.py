@@ -1,6 +1,5 @@
 """The words that are transliterated: by type or token, uniformly or by frequency, or from a list; the overlap."""
 
-import itertools
 import pickle
 from collections import Counter
 
@@ -12,7 +11,7 @@ from synthlang.corpus import Corpus, concatenate
 from synthlang.derive_command import derive_command
 from synthlang.dictionary.draw_command import dictionary_command
 from synthlang.language import bind_language, parse_language
-from synthlang.overlap import Overlap, count_words, overlap
+from synthlang.overlap import count_words
 from synthlang.scripts import SCRIPTS
 from synthlang.sources import open_source
 from synthlang.transforms.transliterate import Transliterate
@@ -150,23 +149,3 @@ def test_types_are_those_of_the_parent():
         form = f"{parent}·o" if parent.startswith("w") else parent
         assert new == (form if old == parent else script.encode(form))
     assert language.invert(derived).texts() == corpus.texts()
-
-
-@given(
-    st.lists(st.lists(st.sampled_from("abcdef"), max_size=5), max_size=6),
-    st.lists(st.lists(st.sampled_from("abcdef"), max_size=5), max_size=6),
-)
-def test_the_overlap_against_multisets(first, second):
-    parent, derived = (Counter[str](), Counter[str]())
-    for rows, counts in ((first, parent), (second, derived)):
-        for row in rows:
-            count_words(counts, Corpus.of_words([row]))
-    words, others = (list(itertools.chain(*rows)) for rows in (first, second))
-    found = overlap(parent, derived)
-    rest = list(others)
-    shared = 0
-    for word in words:
-        if word in rest:
-            rest.remove(word)
-            shared += 1
-    assert found == Overlap(len(set(words) & set(others)), len(set(words)), shared, len(words))

@@ -370,12 +370,6 @@ class Claim(StrictModel):
         for entry in self.entries():
             yield from entry.quantities()
 
-    @property
-    def has_choices(self) -> bool:
-        """True if a comparison has a margin, a limit or a one-sided relation, which ``fixed`` dates."""
-        of = self.compare or ()
-        return any(one.margin or one.value or one.relation not in ("greater", "less") for one in of)
-
     def entries(self) -> Sequence[Compare | Order | Correlate]:
         """Return the entries of the one form that the claim has."""
         return self.compare or self.order or self.correlate or ()

@@ -129,21 +129,6 @@ class Fitter:
         return Fit(linear, self.pairs, rank, residual, identity, off)
 
 
-def procrustes(x: Tensor, y: Tensor, centre: bool = False) -> Fit:
-    """Fit the orthogonal W with the smallest Σ ‖W x_i − y_i‖² over rows of ``x`` and ``y`` [n, d].
-
-    W = U Vᵀ with U Σ Vᵀ = SVD(Σ y_i x_iᵀ) (Kulshreshtha et al. 2020, equations 2 and 3). As in the papers, W may be a
-    reflection. With ``centre``, both sides are centred first, and the map moves to the mean of ``y`` (equations 4 and
-    5). If the rows do not determine all directions, W is the solution nearest to the identity.
-
-    Raises:
-        InputError: There are no rows, or one is not finite.
-    """
-    fitter = Fitter(x.shape[1])
-    fitter.update(x, y)
-    return fitter.fit(centre)
-
-
 def _nearest_orthogonal(products: Tensor) -> tuple[Tensor, int]:
     """Return the orthogonal W with the largest tr(Wᵀ products), and the rank of ``products``."""
     u, sizes, vt = torch.linalg.svd(products)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -12,7 +12,6 @@ from synthlang.parallel.prepare import DataConfig
 from synthlang.references import OmitDefaultFromHash, UserFile
 
 Method = Literal["none", "centre", "unit", "unit-centre-unit", "iterative", "iterative-as-printed"]
-METHODS: tuple[Method, ...] = get_args(Method)
 ToUnitLength = Literal["unit", "unit-centre-unit", "iterative", "iterative-as-printed"]
 ROUNDS = 5  # Zhang et al. 2019 and their code
 

@@ -62,12 +62,6 @@ class Interval:
         least, most = self.within
         return replace(self, low=min(max(self.low, least), self.mean), high=max(min(self.high, most), self.mean))
 
-    def overlaps(self, other: Interval) -> bool | None:
-        """Return whether the two intervals share a point, or None if either has no bounds."""
-        if self.low is None or self.high is None or other.low is None or other.high is None:
-            return None
-        return self.low <= other.high and other.low <= self.high
-
 
 def numbers_among(values: Iterable[float | None]) -> list[float]:
     """Return the values that are not None, NaN or infinite."""
