@@ -28,6 +28,7 @@ from synthlang.errors import InputError
 from synthlang.files import atomic_folder, read_json, remove_leftovers, write_json
 from synthlang.fingerprint import sha256_file
 from synthlang.progress import Say, unheard
+from synthlang.wording import first_few
 
 FORMAT = 2
 FILES = {"model.safetensors", "optimizer.safetensors", "state.json"}
@@ -171,7 +172,7 @@ def load_weights(path: Path, model: nn.Module) -> None:
     parameters = dict(model.named_parameters())
     if weights.keys() != parameters.keys():
         names = sorted(weights.keys() ^ parameters.keys())
-        reason = f"does not fit the model: only one of them has the weights {', '.join(names[:3])}"
+        reason = f"does not fit the model: only one of them has the weights {first_few(names, 3)}"
         raise InputError(reason, path, hint="restore the config that the weights were trained with", code="conflict")
     for name, parameter in parameters.items():
         if weights[name].shape != parameter.shape:

@@ -21,6 +21,7 @@ from synthlang.model_files import CONFIG, model_config
 from synthlang.vocabularies.checkpoint import Checkpoint, read_checkpoint
 from synthlang.vocabularies.space import Specials
 from synthlang.vocabularies.xlm_tokenizer import XLM
+from synthlang.wording import first_few
 
 if TYPE_CHECKING:  # importing transformers takes seconds, and most runs start from random weights
     from transformers import PreTrainedModel
@@ -234,7 +235,7 @@ def load_model(base: Base) -> PreTrainedModel:
         raise _unreadable(base.folder, error) from error
     missing = sorted(info["missing_keys"])
     if missing:
-        reason = f"lacks weights of a masked language model, which would be random: {', '.join(missing[:3])}"
+        reason = f"lacks weights of a masked language model, which would be random: {first_few(missing, 3)}"
         raise InputError(
             reason, base.folder, hint="use a checkpoint that was saved with its head for masked words", code="missing"
         )

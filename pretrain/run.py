@@ -28,11 +28,12 @@ from synthlang.config import load
 from synthlang.errors import InputError
 from synthlang.files import read_json, user_path, write_json
 from synthlang.fingerprint import sha256_file
-from synthlang.progress import Report, Say, large, silent, unheard
+from synthlang.progress import Report, Say, silent, unheard
 from synthlang.references import references
 from synthlang.scripts import CONTROL_WORDS
 from synthlang.sources.text import REASONS, FileSource
 from synthlang.store import Store
+from synthlang.wording import large
 
 DONE = "done.json"
 TEXT_REASONS = (CONTROL_WORDS, *REASONS)

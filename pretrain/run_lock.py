@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from textwrap import shorten
 from typing import Any, TypeVar
 
 from pretrain.devices import process_state
@@ -14,6 +12,7 @@ from synthlang.config import StrictModel, dump_yaml, load
 from synthlang.errors import SHOWN, InputError
 from synthlang.files import LOCK, TEMPORARY, atomic_file, only_writer, read_json, write_json
 from synthlang.store import Store
+from synthlang.wording import changes, first_few
 
 C = TypeVar("C", bound=StrictModel)
 CHOOSE = "choose another folder"
@@ -36,36 +35,19 @@ def check_folder(run: Path, config: C, settings: Settings[C], what: str = "run")
         read_record(run, what)
         before = load(type(config), run / "config.yaml")
         if settings(before) != settings(config):
-            changes = "; ".join(_changes(before, config, settings))
-            raise InputError(f"holds another {what} ({changes})", run, hint=CHOOSE, code="exists")
+            changed = first_few(_changes(before, config, settings), SHOWN, "; ")
+            raise InputError(f"holds another {what} ({changed})", run, hint=CHOOSE, code="exists")
     elif run.exists() and not all(_is_leftover(path, config) for path in run.iterdir()):
         raise InputError(f"is not empty and holds no {what}", run, hint=CHOOSE, code="exists")
 
 
 def _changes(before: C, now: C, settings: Settings[C]) -> list[str]:
-    """Return each key that makes another run, with its old and its new value."""
+    """Return the changes of the keys that make another run."""
     fields = [name for name in type(now).model_fields if getattr(before, name) != getattr(now, name)]
     undone = {name: now.model_copy(update={name: getattr(before, name)}) for name in fields}
     decide = {name for name, config in undone.items() if settings(config) != settings(now)}  # not log_every and such
     first, second = (one.model_dump(mode="json", include=decide or {*fields}) for one in (before, now))
-    found = [f"{key}: {old}, now {new}" for key, old, new in differences(first, second)]
-    return found[:SHOWN] + ([f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else [])
-
-
-def differences(before: Any, now: Any, place: tuple[str, ...] = ()) -> Iterator[tuple[str, str, str]]:
-    """Yield the dotted key, the old and the new value of each difference between two configs, all as texts.
-
-    >>> list(differences({"steps": 6, "batch": {"rows": 8}}, {"steps": 9, "batch": {"rows": 8}}))
-    [('steps', '6', '9')]
-    """
-    if isinstance(before, list) and isinstance(now, list):
-        before, now = (dict(enumerate(one)) for one in (before, now))
-    if isinstance(before, dict) and isinstance(now, dict):
-        for key in {**before, **now}:
-            yield from differences(before.get(key), now.get(key), (*place, str(key)))
-    elif before != now:
-        old, new = (shorten(json.dumps(value, ensure_ascii=False), 60) for value in (before, now))
-        yield ".".join(place), old, new
+    return list(changes(first, second))
 
 
 def _is_leftover(path: Path, config: StrictModel) -> bool:

@@ -12,7 +12,6 @@ from rich.filesize import decimal
 
 from pretrain.stopping import EXIT_CODE, Stopped, on_sigterm, watching
 from probes.report.folder import ReportPaths, write_joined_report, write_report
-from probes.report.numbers import first_few, plural
 from probes.report.terminal import score_table
 from probes.stages.verify import verify_store
 from probes.study.cells import load_study
@@ -32,6 +31,7 @@ from synthlang.errors import InputError
 from synthlang.files import check_named, only_writer
 from synthlang.progress import Display
 from synthlang.smoke import NOTE, smoke_path
+from synthlang.wording import first_few, plural
 
 ROWS = 120
 """Maximum number of rows of results for which the table of conditions is printed."""

@@ -9,7 +9,6 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from probes.report.numbers import plural
 from probes.study.options import sized
 from synthlang.catalogue import SIZES, TINY
 from synthlang.data import check, fetch, list_sets
@@ -17,6 +16,7 @@ from synthlang.data.entries import names_of
 from synthlang.data.fetching import Fetch
 from synthlang.data.state import Item, left_line, megabytes, total
 from synthlang.errors import InputError
+from synthlang.wording import plural
 
 
 def data_of_study(study: Path, size: str | None, overrides: Sequence[str] = ()) -> tuple[list[str], str | None]:

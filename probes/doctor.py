@@ -10,6 +10,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 from rich.console import Console
+from rich.filesize import decimal
 from rich.table import Table
 
 from synthlang.distribution import NAME, install_command
@@ -53,7 +54,7 @@ def examine() -> bool:
         devices = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
         lines.append(f"accelerators: {', '.join(devices) or 'none; training runs on the CPU'}")
     lines += [f"plugin, {told}" for told in installed()]
-    lines.append(f"free disk here: {shutil.disk_usage(Path.cwd()).free / 2**30:.1f} GiB")
+    lines.append(f"free disk here: {decimal(shutil.disk_usage(Path.cwd()).free)}")
     for line in lines:
         console.print(line, soft_wrap=True)
     return sound

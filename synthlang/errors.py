@@ -8,6 +8,8 @@ from difflib import get_close_matches
 from os import PathLike
 from typing import Literal, Self
 
+from synthlang.wording import first_few
+
 Code = Literal[
     "missing",  # a file, folder, column, split or required key does not exist
     "unknown",  # a name (of a key, a kind, a language, an axis) is not an allowed one
@@ -78,10 +80,9 @@ class InputError(ValueError):
 
     def __str__(self) -> str:
         faults = [fault.text for fault in (self, *self.others)]
-        more = len(faults) - SHOWN
         line = "" if self.line is None else f":{self.line}"
         where = "" if self.path is None else f"{_shown(str(self.path))}{line}: "
-        return where + "; ".join(faults[:SHOWN]) + (f"; and {more} more" if more > 0 else "")
+        return where + first_few(faults, SHOWN, "; ")
 
     @property
     def text(self) -> str:

@@ -19,6 +19,8 @@ from rich import progress as bars
 from rich.console import Console
 from rich.text import Text
 
+from synthlang.wording import duration
+
 WINDOW, FEWEST = 60.0, 5  # a rate covers at least this many seconds and steps
 SHORTEST = 1.0  # seconds; a rate over less time would be unreliable
 LEFT = " left"
@@ -81,35 +83,6 @@ def squeezed(text: str, length: int) -> str:
         return text
     half = (length - 1) // 2
     return f"{text[:half]}…{text[len(text) - (length - 1 - half) :]}" if length > 8 else ""
-
-
-def duration(seconds: float) -> str:
-    """Format a time in seconds with about two significant digits.
-
-    >>> [duration(s) for s in (0.4, 119.4, 150, 7199, 7200, 200_000, 1e6, 1e8, 4e11)]
-    ['0 s', '119 s', '2 min', '120 min', '2.0 h', '56 h', '12 days', '3.2 years', '12,675 years']
-    """
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    if seconds < 7200:
-        return f"{seconds / 60:.0f} min"
-    hours = seconds / 3600
-    if hours < 100:
-        return f"{hours:.1f} h" if hours < 10 else f"{hours:.0f} h"
-    days, years = hours / 24, hours / 24 / 365.25
-    return f"{days:.0f} days" if years < 2 else f"{years:.1f} years" if years < 10 else f"{years:,.0f} years"
-
-
-def large(number: float) -> str:
-    """Format a number from 0 with a word for its magnitude and about two significant digits.
-
-    >>> [large(n) for n in (999, 65_536, 32.77e9, 7.864e12, 235.9e12)]
-    ['999', '66 thousand', '33 billion', '7.9 trillion', '236 trillion']
-    """
-    for unit, name in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"), (1e3, "thousand")):
-        if number >= unit:
-            return f"{number / unit:,.1f} {name}" if number < 10 * unit else f"{number / unit:,.0f} {name}"
-    return f"{number:.0f}"
 
 
 Report = Callable[[str, int, int, str], None]

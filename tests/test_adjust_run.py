@@ -194,9 +194,7 @@ def test_the_command_and_layers_of_the_original_that_are_carried_along(model, tm
     assert all(torch.equal(kept[key], value) for key, value in pooler.items())
     saved = yaml.safe_load((tmp_path / "run" / "config.yaml").read_text())
     assert (saved["model"], saved["loss"]["hold"]) == (str(source), 0.5)
-    with pytest.raises(
-        InputError, match=r"holds another adjustment \(loss.hold: 0.5, now 1.0; epochs: 1, now 2\); choose"
-    ):
+    with pytest.raises(InputError, match=r"holds another adjustment \(loss.hold: 0.5 → 1.0; epochs: 1 → 2\); choose"):
         adjust_command(str(source), config, tmp_path / "run", ["epochs=2"])
     (tmp_path / "run" / "run.json").write_text('{"fingerprint": "0", "data": "data"}')
     with pytest.raises(InputError, match="run: holds another kind of run; choose another folder"):

@@ -99,4 +99,4 @@ def test_the_lists_of_the_command(tmp_path, monkeypatch):
     assert refused(probes.fetch_data) == ("", "missing")
     assert refused(probes.list_data, ["nli/en"], size="small") == ("--size", "unknown")
     assert refused(probes.fetch_data, ["nli/xx"]) == ("", "unknown")
-    assert total([1.0, None]) == "at least 1.0 MB" and total([]) == "0.0 MB"
+    assert total([1.0, None]) == "at least 1.0 MB" and total([]) == "0 bytes"

@@ -12,12 +12,13 @@ from rich.console import Console
 
 from synthlang.export import export_language
 from synthlang.language import parse_language
-from synthlang.progress import FEWEST, SHORTEST, WINDOW, Display, Pace, already, duration
+from synthlang.progress import FEWEST, SHORTEST, WINDOW, Display, Pace, already
 from synthlang.sources import size as sizes
 from synthlang.sources.base import size_of
 from synthlang.sources.conllu import ConlluSource
 from synthlang.sources.text import TextSource
 from synthlang.tasks import open_task
+from synthlang.wording import duration
 
 
 class Clock:

@@ -90,7 +90,7 @@ def test_what_changed_in_few_words():
     assert describe_changes({"a": {"b": 1, "c": 2}, "title": "x"}, {"a": {"b": 1, "d": "t" * 60}, "title": "y"}) == (
         "a.c is gone; a.d is new"
     )
-    assert describe_changes({"a": "x", "b": [1]}, {"a": "t" * 60, "b": [2]}) == f"a: x → {'t' * 40}…; b: [1] → [2]"
+    assert describe_changes({"a": "x", "b": [1]}, {"a": "t" * 60, "b": [2]}) == f"a: x → {'t' * 40}…; b.0: 1 → 2"
     assert describe_changes({}, {}) == "a base file has changed"
     assert describe_changes({"a": 1}, {"a": 2, "start": None}) == "a: 1 → 2"
     assert describe_changes({}, dict.fromkeys("abcdefg", 1)).endswith("e is new; and 2 more")

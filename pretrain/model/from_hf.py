@@ -19,6 +19,7 @@ from pretrain.model.hf_names import ARCHITECTURES, LAYER, PARTS, QKV
 from synthlang.errors import InputError
 from synthlang.vocabularies import Extension
 from synthlang.vocabularies.xlm_tokenizer import XLM
+from synthlang.wording import first_few
 
 NEEDED: dict[str, Any] = {
     "hidden_act": "gelu",
@@ -90,7 +91,7 @@ def from_hf(
             _fill_layer(source, f"{names.body}.encoder.layer.{number}", layer)
     left = set(source) - set(names.tied)
     if left:
-        reason = f"has weights that are not part of its architecture: {', '.join(sorted(left)[:3])}"
+        reason = f"has weights that are not part of its architecture: {first_few(sorted(left), 3)}"
         raise InputError(
             reason, name, hint="correct model_type in its config.json, or use another model", code="unsupported"
         )

@@ -40,11 +40,11 @@ from probes.claims.observed import (
     with_fallback,
 )
 from probes.claims.spec import LAYER, Correlate, Relation
-from probes.report.numbers import plural
 from probes.results.pooling import Condition, drop_shared_runs
 from probes.statistics import Correlation, CorrelationKind, Interval, correlation, mean_of
 from probes.statistics.correlation_values import permuted
 from probes.statistics.correlations import groups_of
+from synthlang.wording import plural
 
 Point = tuple[str, ...]
 """The labels that identify a point, one per axis."""

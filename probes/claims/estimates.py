@@ -32,9 +32,9 @@ import numpy as np
 from scipy import special
 
 from probes.claims.observed import ModelSeeds, Replicate, Replicates, Series
-from probes.report.numbers import first_few, plural
 from probes.results.pooling import Condition, drop_shared_runs
 from probes.statistics import Interval, mean_of, numbers_among
+from synthlang.wording import first_few, plural
 
 Unit = Literal["models", "adjustments", "fine-tuning seeds", "conditions"]
 LEVEL = 0.95

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from probes.report.numbers import plural
+from synthlang.wording import plural
 
 Planned = int | Mapping[str, int]
 """The number of models of all claims, or of each claim by its id."""

@@ -26,7 +26,6 @@ from probes.claims.spec import Quantity, probe_measures
 from probes.report.data import LIKE, Cell, Study, read_study
 from probes.report.findings_figures import measures_drawn
 from probes.report.join import RANK, cells_of_parts
-from probes.report.numbers import plural
 from probes.results.archived import LATER
 from probes.results.columns import read_columns
 from probes.results.labels import unseeded
@@ -40,6 +39,7 @@ from synthlang.catalogue import YAML
 from synthlang.errors import InputError
 from synthlang.files import atomic_folder, read_json, write_json
 from synthlang.fingerprint import sha256_file
+from synthlang.wording import plural
 
 FORMAT = 1
 AGAIN = "archive the whole study again with synthlang findings --archive"

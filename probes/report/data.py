@@ -13,7 +13,6 @@ import pandas as pd
 from pydantic import ConfigDict, ValidationError
 from pydantic.dataclasses import dataclass
 
-from probes.report.numbers import first_few, plural
 from probes.results.measures import ALIGNMENT_MEASURES, OF_PARENT, PERPLEXITIES, measure_of
 from probes.results.read import distinct, failed_training, is_score, read_table
 from probes.results.scores import SCORES
@@ -23,6 +22,7 @@ from synthlang.catalogue import load_yaml
 from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.files import read_json
+from synthlang.wording import first_few, plural
 
 LIKE = "like"
 """Key of an archived cell: the name of an earlier cell, whose overrides it shares except for those in its record."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from probes.claims.estimates import DECIDED, UNPAIRED, Estimate, counted, difference, interaction
 from probes.claims.observed import Replicates, is_after, labels_and_seeds, model_seeds
 from probes.report.data import Study
-from probes.report.numbers import bounds, first_few, number, plural, shown_p, where_bounds
+from probes.report.numbers import bounds, number, shown_p, where_bounds
 from probes.report.page import Paragraph, Section, Table
 from probes.report.printed import SHOWN
 from probes.report.scores import Column, Condition, Material, by_rows, grouped
@@ -23,6 +23,7 @@ from probes.results.labels import Layout, axes_that_set
 from probes.results.measures import range_of
 from probes.statistics import corrected
 from probes.study.compare import Comparison, comparisons
+from synthlang.wording import first_few, plural
 
 LOWER, HIGHER, UNDECIDED, UNTESTED = "lower", "higher", "undecided", "not tested"
 MOST = 200

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from probes.figures.drawing import Figure, slug
 from probes.figures.histograms import LABEL, NAMES, Distance, Panel, histogram_panels
 from probes.report.data import Cell
-from probes.report.numbers import first_few, plural
 from probes.report.page import Block, Paragraph, Section
 from probes.report.scores import Material, grouped
 from probes.results.labels import Layout, settings_of
@@ -20,6 +19,7 @@ from probes.stages.base import PROBES
 from probes.statistics import Interval
 from synthlang.errors import InputError
 from synthlang.files import read_json
+from synthlang.wording import first_few, plural
 
 FIGURES = 8
 """Largest number of figures."""

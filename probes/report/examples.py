@@ -21,7 +21,7 @@ from probes.claims.papers import Marking, PaperNumber
 from probes.claims.spec import Quantity
 from probes.claims.tables import difference_of
 from probes.report.data import Cell, Study
-from probes.report.numbers import Badge, Entry, plural, shown_p
+from probes.report.numbers import Badge, Entry, shown_p
 from probes.report.page import Block, Table
 from probes.results.labels import is_seed
 from probes.results.read import distinct, is_score
@@ -37,6 +37,7 @@ from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.files import read_json
 from synthlang.rng import key_of
+from synthlang.wording import plural
 
 LEVEL = 0.05
 MIXED = "mixed"

@@ -7,9 +7,10 @@ from itertools import chain
 
 from probes.figures.drawing import COLOURS, Figure
 from probes.figures.lines import Series, interval_series, lines_over
-from probes.report.numbers import plural, where_bounds
+from probes.report.numbers import where_bounds
 from probes.report.page import Block, Figures, Paragraph
 from probes.statistics import Interval
+from synthlang.wording import plural
 
 FEW_CELLS = 200
 FIGURES, FIGURES_OF_MANY = 40, 8

@@ -23,12 +23,12 @@ from probes.report.findings_data import Archived, papers_in, papers_of
 from probes.report.findings_figures import Gallery
 from probes.report.findings_overview import OVERVIEW, overview_sections, read_overview
 from probes.report.findings_paper import Reading, paper_sections, study_sections
-from probes.report.numbers import plural
 from probes.report.page import Block, Bullets, Figures, Paragraph, Section, markdown_page
 from synthlang.catalogue import load_yaml
 from synthlang.config import StrictModel, parse
 from synthlang.errors import InputError, did_you_mean
 from synthlang.files import atomic_file
+from synthlang.wording import plural
 
 STUDIES, FIGURES, READINGS = "studies", "figures", "readings.yaml"
 TITLE, OWN_TITLE, OWN = "Findings", "Studies of our own", "own"

@@ -16,12 +16,13 @@ from probes.report.data import Study
 from probes.report.findings_data import in_few_words, studies_of
 from probes.report.findings_figures import Gallery
 from probes.report.judged import JudgedClaim, PoolVerdict
-from probes.report.numbers import Entry, plural
+from probes.report.numbers import Entry
 from probes.report.page import Block, Bullets, Figures, Paragraph, Section, Table
 from probes.report.scores import FAILED_TRAINING, Column, Condition, Material, axis_columns, by_rows, scores_of
 from probes.report.training import pretraining
 from probes.results.scores import PERPLEXITY
 from synthlang.config import StrictModel
+from synthlang.wording import plural
 
 PLURALS = {
     "replicates": "replicate",

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from probes.report.files import ReportPaths, check_folder, write_files
-from probes.report.numbers import plural
 from probes.study.record import STUDY
 from synthlang.errors import InputError
 from synthlang.files import only_writer
 from synthlang.progress import Say, unheard
+from synthlang.wording import plural
 
 if TYPE_CHECKING:
     from probes.report.data import Study

@@ -11,7 +11,7 @@ from probes.claims.papers import read_paper
 from probes.report.data import Study
 from probes.report.differences import Difference
 from probes.report.findings_data import papers_of
-from probes.report.numbers import first_few, number, plural, shown_p, where_bounds
+from probes.report.numbers import number, shown_p, where_bounds
 from probes.report.page import Block, Bullets, Paragraph, Section
 from probes.report.printed import SHOWN
 from probes.report.scores import Condition, Material, metric_name
@@ -20,6 +20,7 @@ from synthlang import catalogue
 from synthlang.errors import InputError
 from synthlang.sources import READERS
 from synthlang.tasks import SCHEMES, choose
+from synthlang.wording import first_few, plural
 
 TITLE = "For a paper"
 MOST = 20

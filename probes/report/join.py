@@ -12,7 +12,6 @@ from typing import Any
 
 from probes.claims.observed import Results, is_after
 from probes.report.data import Cell, Study
-from probes.report.numbers import plural
 from probes.report.scores import grouped
 from probes.results.labels import axes_that_set
 from probes.results.measures import ALIGNMENT_MEASURES
@@ -20,6 +19,7 @@ from probes.results.pooling import pooled
 from probes.results.read import concat, distinct, is_score, labels_of
 from probes.results.schema import Labels
 from synthlang.fingerprint import fingerprint
+from synthlang.wording import plural
 
 RANK = {"done": 0, "failed": 1}
 """State of a cell → rank. If parts of a study share a cell, the lowest rank is used. Other states come last."""

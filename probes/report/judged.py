@@ -25,7 +25,7 @@ from probes.claims.verdicts import WORDS, Verdict, decided_together, judge
 from probes.figures.drawing import slug
 from probes.report.data import Study
 from probes.report.join import pools, results_of
-from probes.report.numbers import Badge, Entry, p_value, plural
+from probes.report.numbers import Badge, Entry, p_value
 from probes.report.page import Block, Bullets, Folded, Paragraph, Section, Table
 from probes.report.planned import on_plan, plan_of
 from probes.report.printed import SHOWN
@@ -33,6 +33,7 @@ from probes.report.scores import grouped
 from probes.report.verdict_texts import ALL, CAPTION, MARK, MARKED, NOT_RUN, ORDERS, OVER, READING, RULES
 from probes.results.measures import range_of
 from synthlang.errors import InputError
+from synthlang.wording import plural
 
 T = TypeVar("T")
 KINDS: dict[str, Literal["good", "bad", "open"]] = {

@@ -15,11 +15,12 @@ from probes.figures.drawing import COLOURS, Figure, slug
 from probes.figures.lines import STEP
 from probes.report.data import WITHOUT_CONTEXT, titled
 from probes.report.figures import Lines, curves
-from probes.report.numbers import Entry, plural, where_bounds
+from probes.report.numbers import Entry, where_bounds
 from probes.report.page import Block, Figures, Folded, Paragraph, Section, Table
 from probes.report.scores import CLIPPED, Material, conditions_of, intervals_over_models
 from probes.results.measures import measure_of
 from probes.statistics import Interval
+from synthlang.wording import plural
 
 Along = Literal["layer", "step"]
 CONDITIONS = 100

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -59,25 +59,6 @@ def shown_p(p: float | None) -> str:
     if p is None:
         return "–"
     return "< .001" if p < 0.001 else "1" if p >= 0.9995 else number(p, 3).removeprefix("0")
-
-
-def plural(n: int, noun: str) -> str:
-    """Return a count with its noun.
-
-    >>> plural(1, "cell"), plural(3000, "cell")
-    ('1 cell', '3,000 cells')
-    """
-    return f"{n:,} {noun}" + ("" if n == 1 else "s")
-
-
-def first_few(names: Sequence[str], most: int, separator: str = ", ") -> str:
-    """Join the first ``most`` names, and add the number of the others.
-
-    >>> first_few("abc", 3), first_few("abcd", 2, "; ")
-    ('a, b, c', 'a; b; and 2 more')
-    """
-    last = f"{separator.strip(', ')} and {len(names) - most:,} more" if len(names) > most else ""
-    return separator.join(names[:most]) + last
 
 
 def where_bounds(entries: Iterable[Entry], text: str) -> str:

@@ -19,7 +19,7 @@ from probes.report.judged import Comparisons, beside_papers, judged_claims
 from probes.report.latex import csv_table, latex_table
 from probes.report.layers import by_layer, measures_alone, over_training, words_alone
 from probes.report.maps import maps
-from probes.report.numbers import Badge, Entry, number, plural, where_bounds
+from probes.report.numbers import Badge, Entry, number, where_bounds
 from probes.report.overview import main_curve, overview, papers_of, without
 from probes.report.page import (
     Block,
@@ -53,6 +53,7 @@ from probes.results.measures import ALIGNMENT_MEASURES, TOKENS_PER_WORD
 from probes.results.scores import MAJORITY, PERPLEXITY, SCORES
 from probes.study.common_settings import DIFFERS
 from synthlang.strict_yaml import write_yaml
+from synthlang.wording import plural
 
 CONDITIONS, SEEDS, FAILED, LOGS, DROPPED, CELLS = 120, 300, 50, 10, 150, 100
 """Largest numbers of rows in the tables of the page. LOGS is the largest number of logs."""

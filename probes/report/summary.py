@@ -9,11 +9,12 @@ from probes.claims.observed import fingerprints_of
 from probes.claims.spec import Claim
 from probes.claims.verdicts import WORDS
 from probes.report.judged import KINDS, Comparisons, PoolVerdict
-from probes.report.numbers import Badge, Entry, bounds, first_few, number, plural
+from probes.report.numbers import Badge, Entry, bounds, number
 from probes.report.page import Block, Paragraph, Table
 from probes.report.scores import Condition, Material, grouped
 from probes.results.scores import FORWARD
 from probes.statistics import mean_of
+from synthlang.wording import first_few, plural
 
 SMALL_N = 20
 """Number of conditions below which a report calls a rank correlation a hint."""

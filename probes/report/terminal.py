@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from probes.report.numbers import bounds, number, plural
+from probes.report.numbers import bounds, number
 from probes.results.scores import ALIGNMENT, PERPLEXITY
 from probes.statistics import mean_of
+from synthlang.wording import plural
 
 if TYPE_CHECKING:
     from rich.table import Table as ConsoleTable

@@ -14,7 +14,7 @@ from probes.figures.drawing import COLOURS, Figure
 from probes.figures.lines import STEP, curve_figures
 from probes.report.data import FAILED, Cell, Study
 from probes.report.figures import FigureBudget, curves
-from probes.report.numbers import bounds, first_few, number, plural, where_bounds
+from probes.report.numbers import bounds, number, where_bounds
 from probes.report.page import Block, Figures, Folded, Paragraph, Section, Table
 from probes.report.scores import FAILED_TRAINING, Material, axis_columns, by_rows, grouped
 from probes.results.intervals import interval_within
@@ -23,6 +23,7 @@ from probes.results.measures import PERPLEXITIES
 from probes.results.read import columns_of, distinct, labels_of
 from probes.results.scores import PERPLEXITY
 from probes.statistics import Interval, numbers_among
+from synthlang.wording import first_few, plural
 
 PARENT = "parent"
 LANGUAGES = {PARENT: "source", "other": "other language"}

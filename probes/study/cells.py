@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from probes.report.numbers import first_few
 from probes.results.labels import axis_titles, is_label, is_seed, short_key
 from probes.stages.base import StageKeys
 from probes.study.axes import Choice
@@ -24,6 +23,7 @@ from synthlang.config import StrictModel
 from synthlang.errors import InputError
 from synthlang.fingerprint import canonical_json, fingerprint
 from synthlang.smoke import SUFFIX, smaller
+from synthlang.wording import first_few
 
 
 def load_study(path: Path, assignments: list[str], smoke: bool = False) -> tuple[StudyConfig, list[Cell]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from probes.report.numbers import plural
 from probes.stages.inputs import Inputs
 from probes.study.cell import Cell, in_cell
 from probes.study.graph import stages_of
@@ -12,6 +11,7 @@ from synthlang.data.entries import ROOT, name_of, names_of
 from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.references import local_path, references
+from synthlang.wording import plural
 
 
 def check_cells(cells: Sequence[Cell]) -> None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
 import pydantic
 
-from probes.report.numbers import first_few
 from probes.study.cell import PARTS, RECORDED_AS, Cell
+from synthlang.wording import changes, first_few
 
 DIFFERS = "(differs)"
 """Placeholder for a value that differs between cells."""
@@ -56,40 +55,14 @@ APART = ("title", "paper", "claims", "planned", "compare", "scale", "pool", "lea
 """Keys of a study that do not affect its cells."""
 SHOWN = 5
 """Maximum number of differences to show."""
-LONG = 40
-"""Maximum length of a shown value in characters."""
 
 
 def describe_changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """Return the changes of settings as text, such as ``seeds: 1 → 3 values; pretrain.steps: 20 → 40``."""
-    found = list(_differences(_compared(before), _compared(now), ""))
-    if not found:
-        return "a base file has changed"
-    return first_few(found, SHOWN, "; ")
+    found = list(changes(_compared(before), _compared(now)))
+    return first_few(found, SHOWN, "; ") if found else "a base file has changed"
 
 
 def _compared(settings: Mapping[str, Any]) -> dict[str, Any]:
     # null is equal to a key that an earlier version did not have
     return {key: value for key, value in settings.items() if key not in APART and value is not None}
-
-
-def _differences(before: Mapping[str, Any], now: Mapping[str, Any], place: str) -> Iterator[str]:
-    for key in {**before, **now}:
-        where = f"{place}{key}"
-        if key not in before or key not in now:
-            yield f"{where} is {'new' if key in now else 'gone'}"
-        elif isinstance(before[key], Mapping) and isinstance(now[key], Mapping):
-            yield from _differences(before[key], now[key], f"{where}.")
-        elif before[key] != now[key]:
-            yield f"{where}: {_change(before[key], now[key])}"
-
-
-def _change(before: Any, now: Any) -> str:
-    if isinstance(before, list) and isinstance(now, list) and len(before) != len(now):
-        return f"{len(before)} → {len(now)} values"
-    return f"{_shown(before)} → {_shown(now)}"
-
-
-def _shown(value: Any) -> str:
-    text = value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= LONG else f"{text[:LONG]}…"

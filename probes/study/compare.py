@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from probes.report.numbers import plural
 from probes.results.labels import is_label, is_seed
 from probes.study.axes import label_of
 from synthlang.errors import InputError, did_you_mean
+from synthlang.wording import plural
 
 T = TypeVar("T")
 Labels = Mapping[str, str]

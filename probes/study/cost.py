@@ -18,7 +18,6 @@ from pretrain.config import CheckpointConfig
 from pretrain.cost import ModelSize, pretraining_flops, size_of_run
 from pretrain.folder import kept_steps
 from probes.models.sizes import BUILTIN, bounded, built_in, size_of_model
-from probes.report.numbers import plural
 from probes.stages.adjust import AdjustStage
 from probes.stages.base import Stage, StageKeys
 from probes.stages.finetune import FinetuneStage, TuneStage
@@ -26,8 +25,8 @@ from probes.stages.pretrain import PretrainStage, root_of
 from probes.study.devices import KNOWN_GPU, NARROW, Device, device_of, gpu
 from probes.transfer.config import TransferConfig, combinations
 from synthlang.errors import InputError
-from synthlang.progress import duration, large
 from synthlang.references import local_path
+from synthlang.wording import duration, large, plural
 
 if TYPE_CHECKING:
     from probes.study.runner import StudyRun

@@ -10,13 +10,12 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
-from probes.report.numbers import plural
 from probes.stages.done import mean_seconds
 from probes.stages.kinds import STAGE_KINDS
 from probes.study.config import StudyConfig
 from probes.study.graph import Graph
-from synthlang.progress import duration
 from synthlang.store import Store
+from synthlang.wording import duration, plural
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from pretrain.stopping import Stopped, watched
 from probes.models.names import CellModel
 from probes.report.files import newest_report
 from probes.report.folder import ReportPaths, write_report
-from probes.report.numbers import plural
 from probes.report.terminal import cell_line
 from probes.results.collect import Tables
 from probes.results.views import AxisColumns, result_rows
@@ -52,6 +51,7 @@ from synthlang.errors import InputError
 from synthlang.files import only_writer, write_json
 from synthlang.progress import Report, Say, silent, unheard
 from synthlang.store import Store
+from synthlang.wording import plural
 
 BETWEEN = 5.0
 """Minimum number of seconds between two writings of study.json and the tables."""

@@ -11,7 +11,8 @@ from collections.abc import Collection, Iterable
 from statistics import fmean
 
 from probes.stages.base import Stage
-from synthlang.progress import LEFT, duration
+from synthlang.progress import LEFT
+from synthlang.wording import duration
 
 UNKNOWN = f"an unknown time{LEFT}"
 

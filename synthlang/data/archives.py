@@ -17,16 +17,12 @@ from pathlib import Path, PurePosixPath
 from shutil import copyfileobj
 from typing import IO, Any
 
+from synthlang.data.sources import CHANGED
 from synthlang.errors import InputError
 from synthlang.packed import Limited, most_unpacked, open_packed
 
 ZIP, TAR = (".zip",), (".tar.gz", ".tgz")
 BLOCK = 1 << 20
-
-
-def is_archive(path: Path) -> bool:
-    """Return whether the name of a file is that of an archive that can be read."""
-    return path.name.endswith(ZIP + TAR)
 
 
 def copy_members(archive: Path, wanted: Mapping[str, Path]) -> None:
@@ -51,8 +47,7 @@ def copy_members(archive: Path, wanted: Mapping[str, Path]) -> None:
             with opened() as content, target.open("wb") as written:
                 copyfileobj(content, written, BLOCK)
     if left:
-        hint = "the release has changed; install a newer version of synthlang"
-        raise InputError(f"has no member {next(iter(left))!r}", archive, hint=hint, code="missing")
+        raise InputError(f"has no member {next(iter(left))!r}", archive, hint=CHANGED, code="missing")
 
 
 Member = tuple[str, bool, Any]

@@ -12,6 +12,7 @@ from synthlang.data.record import Record, damaged, read_record
 from synthlang.data.state import items
 from synthlang.errors import InputError
 from synthlang.progress import Report, silent
+from synthlang.wording import first_few
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,8 @@ def check_sets(wanted: Iterable[str], root: Path, report: Report = silent) -> li
 def _check(name: str, root: Path, record: Record, report: Report) -> Checked:
     data, known = entry(name), record.sets.get(name)
     if known is not None and (wrong := damaged(root, known)):
-        shown = ", ".join(wrong[:3]) + (f" and {len(wrong) - 3} more" if len(wrong) > 3 else "")
-        return Checked(name, f"changed or missing since the download: {shown}; delete it, and fetch it again", True)
+        fault = f"changed or missing since the download: {first_few(wrong, 3)}; delete it, and fetch it again"
+        return Checked(name, fault, True)
     try:
         found = _contents(name, data, root, report)
     except InputError as error:

@@ -14,6 +14,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from synthlang.data import hub, web
+from synthlang.data.entries import MEGABYTE
 from synthlang.data.hub import HubFile
 from synthlang.data.sources import HubFiles, Source, UrlFile
 from synthlang.errors import InputError
@@ -23,7 +24,6 @@ DOWNLOADS = ".downloads"
 """Name of the folder of downloads in a folder of data."""
 AT_ONCE = 4
 """Number of files that are downloaded at a time."""
-MEGABYTE = 1_000_000
 TASK = "download (MB)"
 
 

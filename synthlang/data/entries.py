@@ -20,6 +20,8 @@ ROOT = "data"
 Layout = Literal["text", "conllu", "nli", "ner", "qa", "slots", "pairs", "dictionary", "vectors"]
 Evidence = Literal["page", "repository", "partly", "none"]
 LAB = "lab"
+MEGABYTE = 1_000_000
+"""Number of bytes of the unit in which the catalogue has sizes."""
 Variant = Literal["main", "lab"]
 
 

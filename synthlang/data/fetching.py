@@ -13,15 +13,16 @@ from synthlang import __version__
 from synthlang.data.conversions import FORMAT
 from synthlang.data.conversions.base import Given
 from synthlang.data.downloads import Downloads, Wanted
-from synthlang.data.entries import places
+from synthlang.data.entries import MEGABYTE, places
 from synthlang.data.hub import HubFile
 from synthlang.data.reading import open_layout
 from synthlang.data.record import SOURCES, Received, SetRecord, read_record, write_record, written_files
-from synthlang.data.state import MEGABYTE, Item, items, left_line, megabytes, total
+from synthlang.data.state import Item, items, left_line, megabytes, total
 from synthlang.errors import InputError
 from synthlang.files import TEMPORARY, UNIQUE, atomic_folder, only_writer, remove_leftovers, writing
 from synthlang.fingerprint import sha256_file
 from synthlang.progress import Report, Say, silent, unheard
+from synthlang.wording import first_few
 
 UNKNOWN_DISK = 3.0
 """Megabytes of a data set of unknown size on the disk, for each megabyte of its download."""
@@ -269,7 +270,7 @@ def _clean(plan: Fetch) -> None:
 def _unpinned(job: Job) -> str:
     """Return the names of the files of a job without a known checksum."""
     names = [file.remote.name for file in job.files if not file.remote.has_checksum]
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return first_few(names, 3)
 
 
 def _here(item: Item) -> list[str]:

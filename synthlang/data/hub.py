@@ -16,7 +16,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from synthlang.data.sources import REVISION, HubFiles
+from synthlang.data.sources import CHANGED, REVISION, HubFiles
 from synthlang.errors import InputError
 from synthlang.files import writing
 from synthlang.fingerprint import sha256_file
@@ -99,9 +99,8 @@ def list_files(source: HubFiles) -> list[HubFile]:
     for pattern in source.files:
         names = [name for name in sorted(files) if fnmatchcase(name, pattern)]
         if not names:
-            hint = "the data set has changed; install a newer version of synthlang"
             reason = f"has no file {pattern} at {commit[:12]}"
-            raise InputError(reason, source.address, hint=hint, code="missing")
+            raise InputError(reason, source.address, hint=CHANGED, code="missing")
         for name in names:
             lfs = files[name].lfs
             sha256 = None if lfs is None else lfs.sha256
@@ -206,8 +205,7 @@ def _errors(source: HubFiles) -> Iterator[None]:
     except LocalEntryNotFoundError as error:  # of which EntryNotFoundError is a base class
         raise _unreachable(source, error) from error
     except EntryNotFoundError as error:
-        hint = "the data set has changed; install a newer version of synthlang"
-        raise InputError("has lost a file", source.address, hint=hint, code="missing") from error
+        raise InputError("has lost a file", source.address, hint=CHANGED, code="missing") from error
     except OfflineModeIsEnabled as error:
         raise InputError("HF_HUB_OFFLINE is set", source.address, hint=f"unset it; {FOLDER}", code="failed") from error
     except HfHubHTTPError as error:

@@ -11,6 +11,7 @@ from synthlang.data.entries import Layout
 from synthlang.errors import InputError
 from synthlang.files import count_lines, no_such, reading
 from synthlang.progress import Report, silent
+from synthlang.wording import first_few
 
 TASKS = {"nli": "nli", "ner": "ner", "qa": "qa", "slots": "slots", "conllu": "pos"}
 """The task that reads a folder of each layout."""
@@ -34,9 +35,8 @@ class Content:
 
     def __str__(self) -> str:
         """Return the counts on one line."""
-        shown = ", ".join(f"{name} {count:,}" for name, count in self.labels.most_common(SHOWN))
-        more = f" and {len(self.labels) - SHOWN} more" if len(self.labels) > SHOWN else ""
-        return f"{self.items:,} {self.unit}" + (f" ({shown}{more})" if shown else "")
+        shown = first_few([f"{name} {count:,}" for name, count in self.labels.most_common()], SHOWN)
+        return f"{self.items:,} {self.unit}" + (f" ({shown})" if shown else "")
 
 
 def open_layout(layout: Layout, paths: Sequence[Path]) -> None:

@@ -23,8 +23,8 @@ from synthlang.hub_upload import check_repository
 REVISION = re.compile("[0-9a-f]{40}")
 RAW = "https://raw.githubusercontent.com"
 OPUS = "https://object.pouta.csc.fi"
-SAFE_PART = re.compile(r"[\w.+=@,~-]+")
-"""A part of a path in the folder of downloads."""
+CHANGED = "the release has changed; install a newer version of synthlang"
+"""Hint of errors about content that the catalogue does not describe."""
 
 
 @dataclass(frozen=True)

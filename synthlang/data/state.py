@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from synthlang.data.entries import DataSet, Origin, entry, places
+from rich.filesize import decimal
+
+from synthlang.data.entries import MEGABYTE, DataSet, Origin, entry, places
 from synthlang.data.record import Record, read_record
 from synthlang.data.sources import ByHand, MadeOf
 
 State = Literal["here", "here, by hand", "here, the lab source", "here, the paper's source", "missing"]
-MEGABYTE = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -95,13 +96,9 @@ def megabytes(number: float | None) -> str:
     """Write a size given in megabytes.
 
     >>> megabytes(None), megabytes(0.4), megabytes(317.2), megabytes(20_300)
-    ('unknown', '0.4 MB', '317 MB', '20.3 GB')
+    ('unknown', '400.0 kB', '317.2 MB', '20.3 GB')
     """
-    if number is None:
-        return "unknown"
-    if number >= 1000:
-        return f"{number / 1000:.1f} GB"
-    return f"{number:.0f} MB" if number >= 10 else f"{number:.1f} MB"
+    return "unknown" if number is None else decimal(round(number * MEGABYTE))
 
 
 def total(sizes: Sequence[float | None]) -> str:

@@ -40,7 +40,7 @@ class DataConfig(StrictModel):
     A probe that measures the test pairs of an adjustment leaves out the dev pairs of the adjustment in this way.
     """
     sentences: int | None = Field(default=None, ge=1)
-    """Number of usable sentence pairs to train on, without held-out ones (default: all)."""
+    """Number of usable sentence pairs to train on, without held-out ones (null: all)."""
     draw: Literal["last", "random"] = "last"
     """Choice of the pairs to train on: the ``last`` ones, or a ``random`` draw by the seed."""
     length: int | None = Field(default=None, ge=3)

@@ -16,6 +16,7 @@ from pathlib import Path
 from synthlang.errors import InputError, did_you_mean
 from synthlang.files import no_such, user_path
 from synthlang.sources.words import NFC
+from synthlang.wording import first_few
 
 NAMES = ("train", "dev", "test")
 SPLITS = {"train": "train", "test": "test"}
@@ -158,7 +159,7 @@ def left_over(inside: Sequence[Path], endings: tuple[str, ...], found: Mapping[s
 
 def some_names(files: Sequence[Path]) -> str:
     """Return the first few file names, for a message."""
-    return ", ".join(path.name for path in files[:5]) + (" …" if len(files) > 5 else "")
+    return first_few([path.name for path in files], 5)
 
 
 def files_read(path: Path, files: Mapping[str, Path], endings: tuple[str, ...]) -> str:

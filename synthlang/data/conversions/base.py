@@ -14,6 +14,7 @@ from pydantic import Field
 
 from synthlang.config import StrictModel
 from synthlang.data.archives import copy_members
+from synthlang.data.sources import CHANGED
 from synthlang.errors import InputError
 from synthlang.files import reading, writing
 from synthlang.progress import Report, silent
@@ -21,8 +22,6 @@ from synthlang.progress import Report, silent
 INSIDE = "!"
 """Separator of an archive and its member, as in ``a.zip!folder/file.txt``."""
 ROWS = 2000
-CHANGED = "the release has changed; install a newer version of synthlang"
-"""Hint of errors about a layout that the catalogue does not describe."""
 BREAKS = re.compile(r"[\t\r\n\x00]+")
 """Characters that a field of a table or a line cannot have."""
 

@@ -9,7 +9,8 @@ from typing import IO, Literal
 
 from pydantic import Field
 
-from synthlang.data.conversions.base import CHANGED, Given, SplitConverter, one_line, opened, rows, written
+from synthlang.data.conversions.base import Given, SplitConverter, one_line, opened, rows, written
+from synthlang.data.sources import CHANGED
 from synthlang.errors import InputError
 
 EMPTY = "words left out because they are empty"

@@ -13,7 +13,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Literal
 
-from synthlang.data.conversions.base import CHANGED, Converter, Given, opened, written
+from synthlang.data.conversions.base import Converter, Given, opened, written
+from synthlang.data.sources import CHANGED
 from synthlang.errors import InputError
 from synthlang.files import writing
 

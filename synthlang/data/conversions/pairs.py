@@ -10,7 +10,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from synthlang.data.conversions.base import CHANGED, Converter, Given, one_line, opened, written
+from synthlang.data.conversions.base import Converter, Given, one_line, opened, written
+from synthlang.data.sources import CHANGED
 from synthlang.errors import InputError
 from synthlang.parallel.text import SPLITTERS, Splitter
 

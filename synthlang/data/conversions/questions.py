@@ -8,7 +8,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal
 
-from synthlang.data.conversions.base import CHANGED, Given, SplitConverter, rows, written
+from synthlang.data.conversions.base import Given, SplitConverter, rows, written
+from synthlang.data.sources import CHANGED
 from synthlang.errors import InputError
 
 COLUMNS = ("id", "context", "question", "answers")

@@ -8,7 +8,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from synthlang.data.conversions.base import CHANGED, Converter, Given
+from synthlang.data.conversions.base import Converter, Given
+from synthlang.data.sources import CHANGED
 from synthlang.errors import InputError
 from synthlang.files import reading, writing
 
