@@ -345,5 +345,5 @@ def test_a_confirmation_has_new_seeds_and_a_new_lexicon_and_a_plan_for_each(name
     text = " ".join(repr((cell.parts, cell.tasks, cell.probes)) for cell in cells)
     assert set(re.findall(r"builtin:mini-english\S*?seed=(\d+)", text)) <= {"112", "113"}
     assert "mini-english?types=500&sentences=10000'" not in text
-    seeds = {cell.parts["pretrain"].seed for cell in cells if cell.parts.get("pretrain") is not None}
+    seeds = {cell.pretrain.seed for cell in cells if cell.pretrain is not None}
     assert min(seeds) == 100 and len(seeds) == max(config.planned.values())
