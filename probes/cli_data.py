@@ -17,7 +17,11 @@ data = Commands(
     rich_markup_mode=None,
 )
 Names = Annotated[
-    list[str] | None, argument("Data sets, by their names in the catalogue (default: none).", **names_of("data"))
+    list[str] | None,
+    argument(
+        "Data sets, by their names in the catalogue (default: all for list, all that are there for check).",
+        **names_of("data"),
+    ),
 ]
 For = Annotated[
     Path | None,

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pretrain.stopping import Flag
     from synthlang.progress import Report, Say
 
-HELP = """Pull aligned words together in a pretrained encoder. Other words stay in place.
+HELP = """Pull aligned words together in a pretrained encoder. The words of one language are held near their place.
 
 MODEL is a Hugging Face name or folder, or a finished run. CONFIG has the sentence pairs, their word alignments (by
 construction for a derived language, from a file, or by an aligner) and the loss. An unfinished adjustment in the output
