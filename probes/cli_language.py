@@ -14,8 +14,8 @@ from probes.cli_options import argument, names_of, option
 SourceArgument = Annotated[
     str,
     argument(
-        "Source: builtin:mini-english[?types=N&sentences=N&seed=N], text:PATH, conllu:PATH[?feats], hf:NAME[:CONFIG], "
-        "iob:PATH or slots:PATH."
+        "Source: builtin:mini-english[?types=N&sentences=N&seed=N], text:PATH, conllu:PATH[?feats&lemma], "
+        "hf:NAME[:CONFIG], iob:PATH or slots:PATH."
     ),
 ]
 Workers = Annotated[int, option("Number of worker processes. The output is identical for any number.", min=1)]

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 FORM = "form"
-LABEL_COLUMNS = ("upos", "deprel", "ner", "slot", "feats")
+LABEL_COLUMNS = ("upos", "deprel", "ner", "slot", "feats", "lemma")
 
 
 @dataclass(frozen=True)

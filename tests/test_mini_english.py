@@ -12,7 +12,7 @@ import pytest
 
 from synthlang.corpus import Corpus, Sentence, concatenate
 from synthlang.sources.mini_english import MiniEnglish
-from synthlang.sources.mini_english.entries import IT, SHE, THEY, Clause, Name, Noun, NounPhrase
+from synthlang.sources.mini_english.entries import IT, SHE, THEY, YOU, Clause, I, Name, Noun, NounPhrase
 from synthlang.sources.mini_english.lexicon import inflected, plural, takes_an
 from synthlang.sources.mini_english.names import named_sentences
 from synthlang.sources.mini_english.nli import nli_pairs
@@ -157,9 +157,54 @@ def test_wrong_options(options: dict[str, int]) -> None:
 
 def test_fingerprint_covers_every_field() -> None:
     base = MiniEnglish()
-    names = ("types", "sentences", "dev", "test", "seed")
+    names = ("types", "sentences", "dev", "test", "seed", "feats", "lemma")
     changed = [replace(base, **{name: getattr(base, name) + 1}) for name in names]
-    assert len({s.fingerprint for s in [base, *changed]}) == 6 and MiniEnglish().fingerprint == base.fingerprint
+    assert len({s.fingerprint for s in [base, *changed]}) == 8 and MiniEnglish().fingerprint == base.fingerprint
+
+
+def test_features_and_lemmas_are_those_of_the_lexicon() -> None:
+    """Features and lemma of a verb or noun give its form, and both columns leave all others as they are."""
+    source = MiniEnglish(sentences=2000, feats=True, lemma=True)
+    batch = next(source.batches("train"))
+    assert tuple(batch.columns) == source.columns == (*MiniEnglish().columns, "feats", "lemma")
+    plain = next(replace(source, feats=False, lemma=False).batches("train"))
+    assert all(batch.columns[name].values() == plain.columns[name].values() for name in plain.columns)
+    verbs = {verb.base: verb for verb in source.lexicon.verbs}
+    nouns = {noun.singular: noun for noun in source.lexicon.nouns}
+    finite = Counter[str]()
+    rows = zip(*(batch.columns[name].values() for name in ("form", "upos", "feats", "lemma")), strict=True)
+    for form, tag, written, lemma in rows:
+        feats = dict(pair.split("=") for pair in written.split("|")) if written != "_" else {}
+        assert list(feats) == sorted(feats)
+        if tag == "VERB" and lemma != "be":
+            third = feats.get("Person") == "3" and feats.get("Number") == "Sing"
+            past, present = verbs[lemma].past, verbs[lemma].third if third else lemma
+            forms = {"Inf": lemma, "Fin": past if feats.get("Tense") == "Past" else present}
+            participle = verbs[lemma].participle if feats.get("Tense") == "Past" else verbs[lemma].gerund
+            assert form == (forms | {"Part": participle})[feats["VerbForm"]]
+            finite[form == verbs[lemma].third] += feats["VerbForm"] == "Fin" and feats.get("Tense") == "Pres"
+        if tag == "NOUN":
+            assert form == (nouns[lemma].plural if feats["Number"] == "Plur" else lemma)
+    assert min(finite.values()) > 100 and len(finite) == 2
+
+
+def test_features_of_a_sentence_made_by_hand() -> None:
+    """ "you" and "I" agree with the second conjunct, which has no subject of its own."""
+    subject = NounPhrase(YOU, conjunct=("and", NounPhrase(I)))
+    second = Clause("verb", None, inflected("go"), agreement=subject.agreement, person=subject.person)
+    plan = Clause("verb", subject, inflected("run"), conjunct=("and", second))
+    columns = realise(plan, ("feats", "lemma"))
+    found = list(zip(columns["form"], columns["lemma"], columns["feats"], strict=True))
+    plural = "Mood=Ind|Number=Plur|Person=1|Tense=Pres|VerbForm=Fin"
+    assert found == [
+        ("you", "you", "Case=Nom|Person=2|PronType=Prs"),
+        ("and", "and", "_"),
+        ("I", "I", "Case=Nom|Number=Sing|Person=1|PronType=Prs"),
+        ("run", "run", plural),
+        ("and", "and", "_"),
+        ("go", "go", plural),
+        (".", ".", "_"),
+    ]
 
 
 # --- items of tasks: each a few annotated sentences

@@ -86,6 +86,20 @@ def test_a_form_with_a_space(tmp_path):
     assert batch.form.values() == ["10\u00a0000", "mots"] and batch.columns["head"].names is None
 
 
+def test_features_and_lemmas_are_read_with_their_options(tmp_path):
+    lines = ["1\t10 000\t10 000\tNUM\t_\tNumType=Card\t2\tnummod\t_\t_", "2\tmots\tmot\tNOUN\t_\t_\t0\troot\t_\t_"]
+    path = write(tmp_path / "x.conllu", *lines)
+    feats, lemma = ["NumType=Card", "_"], ["10 000", "mot"]
+    seen = set()
+    for options, added in (("", {}), ("?feats", {"feats": feats}), ("?lemma&feats", {"feats": feats, "lemma": lemma})):
+        source = ConlluSource(f"{path}{options}")
+        [batch] = source.batches("train")
+        assert source.columns == tuple(batch.columns) == ("form", "upos", "head", "deprel", *added)
+        assert {name: batch.columns[name].values() for name in added} == added
+        seen.add(source.fingerprint)
+    assert len(seen) == 3
+
+
 TAGGED = [word("1-2", "ab", "_", "_", "_"), word(1, "a", "_", "_", "DET"), word(2, "b", "_", "_", "NOUN"), ""]
 TREED = [word("1-2", "ab", "_", "_", "_"), word(1, "a", 2, "_", "DET"), word(2, "b", 0, "_", "NOUN"), ""]
 GOOD = [word(1, head=2), word(2), ""]

@@ -261,7 +261,7 @@ def test_wrong_splits(tmp_path):
             (f"builtin:mini-english?{options}", f"builtin:mini-english?{options}", code)
             for options, code in (
                 *(("size=3", "unknown"), ("seed=x", "type"), ("seed=-1", "type"), ("seed", "type")),
-                *(("seed=1&seed=2", "duplicate"), ("seed=1&dev=1234567890", "type")),
+                *(("seed=1&seed=2", "duplicate"), ("seed=1&dev=1234567890", "type"), ("feats=1", "type")),
             )
         ),
     ],

@@ -1,7 +1,7 @@
 """The command ``parse``: parse a source into a folder of CoNLL-U files, which ``conllu:FOLDER`` reads.
 
-train.conllu dev.conllu test.conllu    ten columns with the comments ``# sent_id`` and ``# text``, features if the
-                                       source has them, and tags in MISC (``NER=B-PER|Slot=O``)
+train.conllu dev.conllu test.conllu    ten columns with the comments ``# sent_id`` and ``# text``, features and lemmas
+                                       if the source has them, and tags in MISC (``NER=B-PER|Slot=O``)
 manifest.json                          fingerprints of the inputs, counts, omitted sentences, checksums
 """
 
@@ -21,7 +21,7 @@ from synthlang.parsing.source import ParsedSource, Tokens
 from synthlang.progress import Display
 from synthlang.sources import open_source
 from synthlang.sources.base import listed, remarks_of, size_of
-from synthlang.sources.conllu import FEATS
+from synthlang.sources.conllu import MORPHOLOGY
 from synthlang.sources.tags import KEYS, write_misc
 from synthlang.sources.text import UNCUT, FileSource
 
@@ -70,11 +70,11 @@ def conllu(sentence: Sentence, split: str) -> str:
     lines = [f"# sent_id = {split}-{sentence.id}", f"# text = {sentence.text}"]
     columns = sentence.columns
     tags = {name: columns[name] for name in KEYS if name in columns}
-    feats = columns.get(FEATS) or ["_"] * len(columns[FORM])
-    rows = zip(feats, *(columns[name] for name in (FORM, *TREE_COLUMNS)), strict=True)
-    for number, (features, form, upos, head, deprel) in enumerate(rows, start=1):
+    feats, lemmas = (columns.get(name) or ["_"] * len(columns[FORM]) for name in MORPHOLOGY)
+    rows = zip(feats, lemmas, *(columns[name] for name in (FORM, *TREE_COLUMNS)), strict=True)
+    for number, (features, lemma, form, upos, head, deprel) in enumerate(rows, start=1):
         misc = write_misc({name: values[number - 1] for name, values in tags.items()})
-        lines.append(f"{number}\t{form}\t_\t{upos}\t_\t{features}\t{head}\t{deprel}\t_\t{misc}")
+        lines.append(f"{number}\t{form}\t{lemma}\t{upos}\t_\t{features}\t{head}\t{deprel}\t_\t{misc}")
     return "\n".join([*lines, "", ""])
 
 

@@ -11,7 +11,7 @@ from synthlang.sources.base import Source
 from synthlang.sources.limited import LimitedSource, without_limit
 
 FORMS = (
-    "builtin:mini-english[?types=800&sentences=5000], text:PATH, lines:PATH, conllu:PATH[?feats], iob:PATH, "
+    "builtin:mini-english[?types=800&sentences=5000], text:PATH, lines:PATH, conllu:PATH[?feats&lemma], iob:PATH, "
     "slots:PATH or hf:NAME[:CONFIG]; each takes ?limit=N sentences"
 )
 # Module and class of each scheme. A module is imported when its source is opened, since some import heavy libraries.
@@ -24,7 +24,12 @@ READERS = {
     "hf": ("hub", "HubSource"),
 }
 WHOLE, DECIMAL = "[0-9]{1,9}", r"[0-9](\.[0-9]{1,4})?"
-BUILTIN_OPTIONS = {**dict.fromkeys(("types", "sentences", "dev", "test", "seed"), WHOLE), "zipf": DECIMAL}
+FLAG = ""  # an option without a value
+BUILTIN_OPTIONS = {
+    **dict.fromkeys(("types", "sentences", "dev", "test", "seed"), WHOLE),
+    "zipf": DECIMAL,
+    **dict.fromkeys(("feats", "lemma"), FLAG),
+}
 
 
 def open_source(spec: str) -> Source:
@@ -61,9 +66,11 @@ def _builtin(spec: str, rest: str) -> Source:
             raise InputError(f"{part!r} is not an option of the source", spec, hint=known, code="unknown")
         if key in options:
             raise InputError(f"the option {key} appears twice", spec, hint="delete one of the two", code="duplicate")
-        if not re.fullmatch(BUILTIN_OPTIONS[key], value):
-            raise InputError(f"{part!r} must be NAME=NUMBER", spec, hint=known, code="type")
-        options[key] = float(value) if BUILTIN_OPTIONS[key] is DECIMAL else int(value)
+        kind = BUILTIN_OPTIONS[key]
+        if not re.fullmatch(kind, value):
+            wanted = "NAME=NUMBER" if kind else f"{key}, without a value"
+            raise InputError(f"{part!r} must be {wanted}", spec, hint=known, code="type")
+        options[key] = float(value) if kind is DECIMAL else int(value) if kind else True
     from synthlang.sources.mini_english import MiniEnglish
 
     return MiniEnglish(**options)

@@ -4,8 +4,9 @@ The columns are ``form upos head deprel`` of the syntactic words. Multiword toke
 comments are skipped and do not affect the numbers of words. White space in a form (French ``10 000``) becomes U+00A0,
 because a space separates words. A single file is the split that its name contains (``x-dev.conllu``), else ``train``.
 
-``PATH?feats`` adds the column ``feats``, the morphological features as written (``Case=Nom|Number=Plur``). If the first
-word of a file has no head (``_``), the columns are only ``form upos``. The columns ``ner`` and ``slot`` exist if every
+``PATH?feats`` adds the column ``feats``, the morphological features as written (``Case=Nom|Number=Plur``), and
+``PATH?lemma`` the column ``lemma`` (``PATH?feats&lemma``: both). If the first word of a file has no head (``_``), the
+columns are only ``form upos``. The columns ``ner`` and ``slot`` exist if every
 word of the first sentence of each file has a tag ``NER=`` or ``Slot=`` in its last column, as in parsed sources. A
 later word without a tag is ``O``.
 
@@ -33,7 +34,8 @@ from synthlang.sources.text import FileSource
 from synthlang.sources.words import CLEANED, Faults, joined_lines, tidied
 
 READER = 1  # part of the fingerprint: raise when the same bytes give other sentences
-FEATS = "feats"
+MORPHOLOGY = ("feats", "lemma")
+"""Columns that an option of the same name adds."""
 TREE = ("head", "deprel")
 NOT_A_WORD = re.compile(r"[0-9]+[-.][0-9]+")
 NUMBER = re.compile("[0-9]{1,9}")
@@ -49,6 +51,7 @@ class Block(NamedTuple):
     head: list[int]
     deprel: list[str]
     feats: list[str]
+    lemma: list[str]
     misc: list[str]
 
 
@@ -57,7 +60,7 @@ class ConlluSource(FileSource):
 
     scheme = "conllu"
     endings = (".conllu",)
-    own_options = (FEATS,)
+    own_options = MORPHOLOGY
     anew = (*CLEANED, re.compile(rb"\n1\t_\t"))
 
     def __init__(self, spec: str | Path) -> None:
@@ -65,13 +68,13 @@ class ConlluSource(FileSource):
         firsts = [_first(file) for file in self.files.values()]
         trees = TREE if all(block.head for block in firsts) else ()
         found = [columns_in(block.misc) for block in firsts]
-        self._plain = (FORM, "upos", *trees, *((FEATS,) if FEATS in self.options else ()))
+        self._plain = (FORM, "upos", *trees, *(name for name in MORPHOLOGY if name in self.options))
         self._tags = tuple(name for name in found[0] if all(name in names for names in found))
         self.columns = (*self._plain, *self._tags)
 
     def _marks(self) -> dict[str, Any]:
-        feats: dict[str, Any] = {"feats": True} if FEATS in self.columns else {}
-        return {"reader": READER, **feats, **({"tags": list(self._tags)} if self._tags else {})}
+        added = {name: True for name in MORPHOLOGY if name in self.columns}
+        return {"reader": READER, **added, **({"tags": list(self._tags)} if self._tags else {})}
 
     def _batches(self, split: str) -> Iterator[Corpus]:
         path, remarks = self.files[split], Counter[str]()
@@ -142,7 +145,7 @@ def read_blocks(path: Path, counts: Counter[str] | None = None) -> Iterator[Bloc
 
 
 def _block() -> Block:
-    return Block([], [], [], [], [], [], [])
+    return Block([], [], [], [], [], [], [], [])
 
 
 def _add_line(block: Block, line: str, path: Path, number: int, trees: bool) -> None:
@@ -150,7 +153,7 @@ def _add_line(block: Block, line: str, path: Path, number: int, trees: bool) -> 
     if len(fields) != 10:
         reason = f"the line has {len(fields)} columns separated by tabs, but CoNLL-U has 10"
         raise InputError(reason, path, number, hint=CORRECT, code="format")
-    name, form, _, upos, _, feats, head, deprel, _, misc = fields
+    name, form, lemma, upos, _, feats, head, deprel, _, misc = fields
     if NOT_A_WORD.fullmatch(name):
         return
     expected = len(block.lines) + 1
@@ -175,6 +178,7 @@ def _add_line(block: Block, line: str, path: Path, number: int, trees: bool) -> 
         block.head.append(int(head))
     block.deprel.append(deprel)
     block.feats.append(feats)
+    block.lemma.append(lemma)
     block.misc.append(misc)
 
 

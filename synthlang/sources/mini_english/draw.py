@@ -276,7 +276,7 @@ def _coordinate(c: Context, plan: Clause) -> None:
         if use is None:
             return
         second = verbal(c, use, None, 0, plan.subject.sense)
-        second.past, second.agreement = plan.past, plan.subject.agreement
+        second.past, second.agreement, second.person = plan.past, plan.subject.agreement, plan.subject.person
         if not (plan.modal or plan.perfect or plan.progressive or plan.negated or plan.passive):
             plan.conjunct = (word, second)
     else:

@@ -116,10 +116,17 @@ class Pronoun:
     object: str
     agreement: str = "is"
     person: bool = True
+    grammatical: int = 3  # person of the verb
+
+    @property
+    def is_personal(self) -> bool:
+        """True for I, you, he, …, and False for this, that, someone and something."""
+        return self.subject != self.object or self.subject in ("you", "it")
 
 
-I = Pronoun("I", "me", "am")  # noqa: E741
-YOU, WE, THEY = Pronoun("you", "you", "are"), Pronoun("we", "us", "are"), Pronoun("they", "them", "are")
+I = Pronoun("I", "me", "am", grammatical=1)  # noqa: E741
+YOU, WE = Pronoun("you", "you", "are", grammatical=2), Pronoun("we", "us", "are", grammatical=1)
+THEY = Pronoun("they", "them", "are")
 HE, SHE, SOMEONE = Pronoun("he", "him"), Pronoun("she", "her"), Pronoun("someone", "someone")
 IT, THIS, THAT, SOMETHING = (Pronoun(word, word, person=False) for word in ("it", "this", "that", "something"))
 PRONOUNS = {p.subject: p for p in (I, YOU, WE, THEY, HE, SHE, SOMEONE, IT, THIS, THAT, SOMETHING)}
@@ -164,6 +171,13 @@ class NounPhrase:
             return self.head.agreement
         return "are" if self.plural else "is"
 
+    @property
+    def person(self) -> int:
+        """Person of the verb. The lowest person of the phrases that "and" joins decides."""
+        own = self.head.grammatical if isinstance(self.head, Pronoun) else 3
+        joined = self.conjunct is not None and self.conjunct[0] == "and"
+        return min(own, self.conjunct[1].person) if joined and self.conjunct is not None else own
+
 
 NO_VERB = Verb("", "", "", "", "")
 
@@ -205,6 +219,7 @@ class Clause:
     passive: bool = False
     agent: bool = False  # a passive names its agent
     agreement: str = "is"  # agreement with the subject if the clause itself has none
+    person: int = 3  # person of the verb if the clause itself has no subject
     gap: str = ""  # subject, object
     marker: str = ""
     mood: str = "declarative"  # question, imperative

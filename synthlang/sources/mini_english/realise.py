@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from synthlang.sources.mini_english.entries import Clause, Name, NounPhrase, Pronoun
 from synthlang.sources.mini_english.lexicon import takes_an
+from synthlang.sources.mini_english.morphology import IMPERATIVE, MODAL, Finite, feats_of, lemma_of, number_of
 
 POSSESSIVES = ("my", "your", "his", "her", "its", "our", "their")
 END = {"declarative": ".", "question": "?", "imperative": "!"}
@@ -17,10 +18,13 @@ Span = tuple[int, int]  # words start … stop − 1 of a sentence, from 0
 class Node:
     """A word with its dependents on each side, in order. Every tree is projective."""
 
-    __slots__ = ("deprel", "form", "left", "ner", "place", "right", "upos")
+    __slots__ = ("deprel", "feats", "form", "left", "lemma", "ner", "place", "right", "upos")
 
-    def __init__(self, form: str, upos: str, deprel: str = "root", ner: str = "O") -> None:
+    def __init__(
+        self, form: str, upos: str, deprel: str = "root", ner: str = "O", lemma: str = "", feats: str = ""
+    ) -> None:
         self.form, self.upos, self.deprel, self.ner = form, upos, deprel, ner
+        self.lemma, self.feats = lemma, feats  # empty: those of the form (``morphology``)
         self.left: list[Node] = []
         self.right: list[Node] = []
         self.place = 0  # 1-based, set by linearise
@@ -64,8 +68,8 @@ class Node:
         return min(start, self.place - 1), max(stop, self.place)
 
 
-def linearise(root: Node) -> Columns:
-    """Return the columns form, upos, head, deprel, ner of a tree.
+def linearise(root: Node, more: Sequence[str] = ()) -> Columns:
+    """Return the columns form, upos, head, deprel, ner of a tree, and ``more`` of feats and lemma.
 
     >>> cat = Node("cat", "NOUN"); _ = cat.before("the", "DET", "det")
     >>> linearise(cat)["head"]
@@ -84,24 +88,32 @@ def linearise(root: Node) -> Columns:
             visit(child, node)
 
     visit(root, None)
-    return {
+    columns: Columns = {
         "form": [node.form for node in nodes],
         "upos": [node.upos for node in nodes],
         "head": [parent.place if parent is not None else 0 for parent in parents],
         "deprel": [node.deprel for node in nodes],
         "ner": [node.ner for node in nodes],
     }
+    if "feats" in more:
+        columns["feats"] = [node.feats or feats_of(node.form, node.upos) for node in nodes]
+    if "lemma" in more:
+        columns["lemma"] = [node.lemma or lemma_of(node.form, node.upos) for node in nodes]
+    return columns
 
 
 def noun_node(phrase: NounPhrase, deprel: str, case: str = "object") -> Node:
     """Build the tree of a noun phrase. ``case`` is the case of a pronoun, subject or object."""
     head = phrase.head
     if isinstance(head, Pronoun):
-        node = Node(head.subject if case == "subject" else head.object, "PRON", deprel)
+        form, feats = (head.subject, "Case=Nom|") if case == "subject" else (head.object, "Case=Acc|")
+        person = f"{feats}{number_of(head.agreement, head.grammatical)}|PronType=Prs" if head.is_personal else ""
+        node = Node(form, "PRON", deprel, lemma=head.subject, feats=person)
     elif isinstance(head, Name):
         node = _name_node(head, deprel)
     else:
-        node = Node(head.plural if phrase.plural else head.singular, "NOUN", deprel)
+        form, feats = (head.plural, "Number=Plur") if phrase.plural else (head.singular, "Number=Sing")
+        node = Node(form, "NOUN", deprel, lemma=head.singular, feats=feats)
         _before(phrase, node)
     for preposition, inner in phrase.prepositional:
         node.right.append(prepositional_node(preposition, inner, "nmod"))
@@ -161,9 +173,9 @@ def _before(phrase: NounPhrase, node: Node) -> None:
         node.before(phrase.compound.singular, "NOUN", "compound")
 
 
-def realise(plan: Clause) -> Columns:
-    """Return the annotated words of a sentence."""
-    return columns_of(sentence_node(plan))
+def realise(plan: Clause, more: Sequence[str] = ()) -> Columns:
+    """Return the annotated words of a sentence, with ``more`` of the columns feats and lemma."""
+    return columns_of(sentence_node(plan), more)
 
 
 def sentence_node(plan: Clause) -> Node:
@@ -175,9 +187,9 @@ def sentence_node(plan: Clause) -> Node:
     return root
 
 
-def columns_of(root: Node) -> Columns:
+def columns_of(root: Node, more: Sequence[str] = ()) -> Columns:
     """Return the annotated words of a sentence whose tree is built."""
-    columns = linearise(root)
+    columns = linearise(root, more)
     words = columns["form"]
     for place, word in enumerate(words):
         if word == "a" and takes_an(words[place + 1]):
@@ -190,8 +202,12 @@ def clause_node(plan: Clause, deprel: str = "root", infinitive: bool = False) ->
     subject = plan.object if plan.passive else plan.subject
     agreement = subject.agreement if subject is not None else plan.agreement
     inverted = plan.mood == "question" and plan.gap != "subject"
-    auxiliaries, need = _auxiliaries(plan, agreement, inverted, infinitive)
-    head = _predicate(plan, need, agreement, deprel)
+    person = subject.person if subject is not None else plan.person
+    finite = Finite(plan.past, agreement, person)
+    auxiliaries, need = _auxiliaries(plan, finite, inverted, infinitive)
+    head = _predicate(plan, need, finite, deprel)
+    if plan.mood == "imperative":
+        (auxiliaries or [head])[0].feats = IMPERATIVE
     inner, head.left = head.left, []  # the inner words of a predicate that is a noun phrase
     front = head.left
     if plan.adverbial is not None and plan.adverbial_first:
@@ -217,54 +233,57 @@ def clause_node(plan: Clause, deprel: str = "root", infinitive: bool = False) ->
     return head
 
 
-def _auxiliaries(plan: Clause, agreement: str, inverted: bool, infinitive: bool) -> tuple[list[Node], str]:
+def _auxiliaries(plan: Clause, finite: Finite, inverted: bool, infinitive: bool) -> tuple[list[Node], str]:
     """Return the auxiliaries, and the form of the predicate (finite, base, part or gerund)."""
     chain: list[Node] = []
     imperative = plan.mood == "imperative"
     need = "base" if infinitive or imperative else "finite"
     if plan.modal and not infinitive:
-        chain.append(Node(plan.modal, "AUX", "aux"))
+        chain.append(Node(plan.modal, "AUX", "aux", feats=MODAL))
         need = "base"
     elif (
         (plan.negated or inverted)
         and plan.kind == "verb"
         and not (plan.modal or plan.perfect or plan.progressive or plan.passive)
     ):
-        do = "do" if imperative else "did" if plan.past else "does" if agreement == "is" else "do"
-        chain.append(Node(do, "AUX", "aux"))
+        do = "do" if imperative else "did" if plan.past else "does" if finite.agreement == "is" else "do"
+        chain.append(Node(do, "AUX", "aux", lemma="do", feats=finite.feats(need)))
         need = "base"
     if plan.perfect:
-        have = "had" if plan.past else "has" if agreement == "is" else "have"
-        chain.append(Node("have" if need == "base" else have, "AUX", "aux"))
+        have = "had" if plan.past else "has" if finite.agreement == "is" else "have"
+        form = "have" if need == "base" else have
+        chain.append(Node(form, "AUX", "aux", lemma="have", feats=finite.feats(need)))
         need = "part"
     if plan.progressive:
-        chain.append(Node(_be(need, plan.past, agreement), "AUX", "aux"))
+        chain.append(_be(need, finite, "AUX", "aux"))
         need = "gerund"
     if plan.passive:
-        chain.append(Node(_be(need, plan.past, agreement), "AUX", "aux:pass"))
+        chain.append(_be(need, finite, "AUX", "aux:pass"))
         need = "part"
     if plan.kind in ("adjective", "nominal"):
-        chain.append(Node(_be(need, plan.past, agreement), "AUX", "cop"))
+        chain.append(_be(need, finite, "AUX", "cop"))
     return chain, need
 
 
-def _be(need: str, past: bool, agreement: str) -> str:
+def _be(need: str, finite: Finite, upos: str, deprel: str) -> Node:
     if need == "finite":
-        return ("were" if agreement == "are" else "was") if past else agreement
-    return {"base": "be", "part": "been", "gerund": "being"}[need]
+        form = ("were" if finite.agreement == "are" else "was") if finite.past else finite.agreement
+    else:
+        form = {"base": "be", "part": "been", "gerund": "being"}[need]
+    return Node(form, upos, deprel, lemma="be", feats=finite.feats(need))
 
 
-def _predicate(plan: Clause, need: str, agreement: str, deprel: str) -> Node:
+def _predicate(plan: Clause, need: str, finite: Finite, deprel: str) -> Node:
     if plan.kind == "adjective" and plan.adjective is not None:
         return adjective_node(plan.adjective.form, plan.degree, deprel)
     if plan.kind == "nominal" and plan.nominal is not None:
         return noun_node(plan.nominal, deprel)
     if plan.kind == "exist":
-        return Node(_be(need, plan.past, agreement), "VERB", deprel)
+        return _be(need, finite, "VERB", deprel)
     verb = plan.verb
-    finite = verb.past if plan.past else verb.third if agreement == "is" else verb.base
-    form = {"finite": finite, "base": verb.base, "part": verb.participle, "gerund": verb.gerund}[need]
-    return Node(form, "VERB", deprel)
+    inflected = verb.past if plan.past else verb.third if finite.agreement == "is" else verb.base
+    form = {"finite": inflected, "base": verb.base, "part": verb.participle, "gerund": verb.gerund}[need]
+    return Node(form, "VERB", deprel, lemma=verb.base, feats=finite.feats(need))
 
 
 def _wh(plan: Clause) -> Node:

@@ -13,6 +13,7 @@ from synthlang.fingerprint import fingerprint
 from synthlang.sources.base import BATCH_SENTENCES, check_split
 from synthlang.sources.mini_english.draw import sentence
 from synthlang.sources.mini_english.lexicon import Lexicon
+from synthlang.sources.mini_english.morphology import MORPHOLOGY
 from synthlang.sources.mini_english.realise import Columns, realise
 from synthlang.sources.mini_english.world import Context, World, world_of
 
@@ -38,6 +39,8 @@ class MiniEnglish:
         test: Number of sentences of the test split.
         seed: Seed of the lexicon, its preferences and the sentences.
         zipf: Exponent of the rank in word frequencies of the open classes. With 0 all words are about equally frequent.
+        feats: True for the column ``feats``, the morphological features of Universal Dependencies.
+        lemma: True for the column ``lemma``.
 
     >>> batch = next(MiniEnglish(sentences=3).batches("train"))
     >>> len(batch), sorted(batch.columns)
@@ -50,9 +53,10 @@ class MiniEnglish:
     test: int = 1000
     seed: int = 0
     zipf: float = 1.0
+    feats: bool = False
+    lemma: bool = False
     licence: ClassVar[str] = "apache-2.0"  # the licence of the project
     splits: ClassVar[tuple[str, ...]] = ("train", "dev", "test")
-    columns: ClassVar[tuple[str, ...]] = ("form", "upos", "head", "deprel", "ner")
 
     def __post_init__(self) -> None:
         if not MIN_TYPES <= self.types <= MAX_TYPES:
@@ -67,11 +71,19 @@ class MiniEnglish:
 
     @property
     def fingerprint(self) -> str:
-        """Fingerprint of the version and all fields, without ``zipf`` at its default, since it was added later."""
-        fields = asdict(self)
-        if self.zipf == MiniEnglish.zipf:
-            del fields["zipf"]
+        """Fingerprint of the version and all fields. Fields that were added later are left out at their defaults."""
+        later = {name: getattr(MiniEnglish, name) for name in ("zipf", *MORPHOLOGY)}
+        fields = {name: value for name, value in asdict(self).items() if value != later.get(name)}
         return fingerprint("source", name="mini-english", version=VERSION, **fields)
+
+    @property
+    def morphology(self) -> tuple[str, ...]:
+        """The columns that the options add."""
+        return tuple(name for name in MORPHOLOGY if getattr(self, name))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("form", "upos", "head", "deprel", "ner", *self.morphology)
 
     @property
     def world(self) -> World:
@@ -89,7 +101,7 @@ class MiniEnglish:
     def sentence(self, split: str, index: int) -> Columns:
         c = self.world.context(split, index)
         while True:  # this ends, because most sentences are short
-            columns = realise(sentence(c))
+            columns = realise(sentence(c), self.morphology)
             if len(columns["form"]) <= MAX_WORDS:
                 return columns
 
