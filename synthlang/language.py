@@ -79,6 +79,10 @@ class Language(StrictModel):
         if "token" in units and "word" in units[units.index("token") :]:
             reason = "a transform with unit: word follows one with unit: token"
             raise InputError(reason, keys="transforms", hint="put unit: token last", code="conflict")
+        kinds = [t.kind for t in self.transforms]
+        if "hop" in kinds and (before := {"transliterate", "code_switch"} & set(kinds[: kinds.index("hop")])):
+            reason = f"hop writes lemmas of the source, so it cannot follow {' or '.join(sorted(before))}"
+            raise InputError(reason, keys="transforms", hint="put hop first", code="conflict")
         if self.name == "parent" and self.transforms:
             reason = "the name parent is reserved for the language without transforms"
             raise InputError(reason, keys="name", hint="choose another name", code="conflict")
@@ -140,6 +144,11 @@ class Language(StrictModel):
     def adds_forms(self) -> bool:
         """True if a transform writes forms that the source does not have, which ``added_forms`` lists."""
         return any(t.adds_forms for t in self.transforms)
+
+    @property
+    def flags_sentences(self) -> bool:
+        """True if every rewrite flags the sentences that the language affects (``Rewrite.affected``)."""
+        return any(t.flags_sentences for t in self.transforms)
 
     def added_forms(self, words: Sequence[str]) -> tuple[str, ...]:
         """Return the forms that the transforms may add to a text of these source words.
@@ -249,7 +258,8 @@ def bind_language(
     covers the counts and the vocabulary. A bound language derives any other source by the same counts.
 
     Raises:
-        InputError: The source lacks a column or the split to count, or transforms of tokens have no vocabulary.
+        InputError: The source lacks a column or the split to count, or transforms of tokens have no vocabulary, or one
+            without the tokens that they insert.
     """
     check_source(language, source, "the source")
     bound = language.model_copy()
@@ -258,7 +268,7 @@ def bind_language(
 
         bound._subwords = Subwords(vocabulary, language.script)
     if language.on_tokens:
-        bound._tokens()
+        _check_tokens(bound, bound._tokens().vocabulary)
     if language.needs_counts and language._bound_to is None:
         counts = {"word": word_counts(source, split)}
         if bound._subwords is not None:
@@ -267,6 +277,16 @@ def bind_language(
         bound = bound.model_copy(update={"transforms": transforms})
         bound._bound_to = source.fingerprint + ("" if split in (None, "train") else f" {split}")
     return bound
+
+
+def _check_tokens(language: Language, vocabulary: Vocabulary) -> None:
+    """Check that a vocabulary has every token that the transforms insert."""
+    needed = (token for transform in language.transforms for token in transform.added_tokens)
+    missing = next((token for token in needed if vocabulary.parent.token_to_id(token) is None), None)
+    if missing is not None:
+        reason = f"the vocabulary has no token {missing!r}, which the language {language.name} inserts"
+        hint = "give --vocabulary a size, or the tokenizer/parent of a data set or run of this language"
+        raise InputError(reason, hint=hint, code="missing")
 
 
 def parse_language(spec: str | dict[str, Any]) -> Language:

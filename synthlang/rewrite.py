@@ -39,6 +39,9 @@ class Rewrite:
         counts: Number of events by reason, for reports: ``{"reorder: sentences dropped, not projective": 3}``.
         head: New column ``head``, [output words], if the transform attached words to other heads. None means that
             heads follow their words.
+        affected: Flags of the output sentences that a transform counts as affected, such as the sentences with a
+            marked verb, [output sentences]. A control has the same flags as its language. None means that no
+            transform sets the flag.
     """
 
     offsets: NDArray[np.int64]
@@ -47,10 +50,12 @@ class Rewrite:
     source_rows: NDArray[np.int64] | None = None
     counts: Mapping[str, int] = field(default_factory=dict)
     head: NDArray[np.int32] | None = None
+    affected: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
         assert len(self.source_index) == self.offsets[-1] == len(self.form.codes)
         assert self.source_rows is None or len(self.source_rows) == len(self)
+        assert self.affected is None or len(self.affected) == len(self)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -76,7 +81,8 @@ class Rewrite:
     def then(self, second: Rewrite) -> Rewrite:
         """Compose this rewrite with ``second``, a rewrite of its output.
 
-        The equation is source_index = first.source_index[second.source_index].
+        The equation is source_index = first.source_index[second.source_index]. A sentence is affected if one of the
+        two affects it.
         """
         first = self if second.source_rows is None else self.take(second.source_rows)
         rows = _rows(second, first.offsets)
@@ -85,7 +91,10 @@ class Rewrite:
         head = second.head
         if head is None and first.head is not None:
             head = second._heads(first.head, first.offsets, rows)
-        return replace(second, source_index=index, source_rows=first.source_rows, counts=counts, head=head)
+        flags = [flags for flags in (first.affected, second.affected) if flags is not None]
+        affected = np.any(flags, axis=0) if flags else None
+        moved = replace(second, source_index=index, source_rows=first.source_rows, counts=counts, head=head)
+        return replace(moved, affected=affected)
 
     def take(self, rows: NDArray[np.int64]) -> Rewrite:
         """Return the output sentences at ``rows``, in that order, with the counts of the whole batch."""
@@ -94,7 +103,9 @@ class Rewrite:
         words = np.arange(offsets[-1], dtype=np.int64) + np.repeat(self.offsets[:-1][rows] - offsets[:-1], lengths)
         source_rows = rows if self.source_rows is None else self.source_rows[rows]
         head = None if self.head is None else self.head[words]
-        return Rewrite(offsets, self.source_index[words], self.form.take(words), source_rows, self.counts, head)
+        affected = None if self.affected is None else self.affected[rows]
+        form = self.form.take(words)
+        return Rewrite(offsets, self.source_index[words], form, source_rows, self.counts, head, affected)
 
     def source(self, corpus: Corpus) -> Corpus:
         """Return the source sentence of each output sentence. ``source_index`` indexes their words."""

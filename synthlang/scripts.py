@@ -122,6 +122,15 @@ def byte_characters() -> tuple[str, ...]:
     return tuple(chr(byte) if byte in printable else chr(next(others)) for byte in range(256))
 
 
+def token_of_word(word: str) -> str:
+    """Return the token of byte-level BPE that is a whole word, with the space before it.
+
+    >>> token_of_word("cat"), token_of_word("é")
+    ('Ġcat', 'ĠÃ©')
+    """
+    return SPACE + "".join(byte_characters()[byte] for byte in word.encode("utf-8"))
+
+
 @cache
 def _bytes_of_characters() -> dict[str, int]:
     return {char: byte for byte, char in enumerate(byte_characters())}

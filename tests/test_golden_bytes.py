@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -156,6 +157,7 @@ TOKENS = [{"kind": "transliterate", "strength": 0.5, "unit": "token"}, {"kind": 
 NAMES = ("trans", "trans:0.5", "trans@hangul", "inv", "inv@4", "perm", "perm@3:0.5", "trans+inv", "trans+switch")
 TREE_NAMES = ("reorder@fr", "typology@SOV", "trans+reorder@de:0.5")
 MINI = "builtin:mini-english?types=500&sentences=60&dev=10&test=0"
+MORPHOLOGY = f"{MINI}&feats&lemma"
 UD = "conllu:ud.conllu"
 
 
@@ -214,6 +216,7 @@ EXPORTS = {
     "text": ("text:text.txt", [*NAMES, *(f"{name}.yaml" for name in WORDS)]),
     "conllu": (UD, [*NAMES, *TREE_NAMES, *(f"{name}.yaml" for name in (*TREES, *WORDS))]),
     "conllu with features": (f"{UD}?feats", ["trans", "case.yaml", "typology@SOV"]),
+    "impossible": (MORPHOLOGY, [name for name in names("derived") if re.fullmatch("impossible/[^/]+", name)]),
 }
 
 
@@ -233,6 +236,16 @@ def test_exports_with_token_ids(here):
         call("derive", MINI, "--language", language, "--vocabulary", "300", "--out", str(number), "--licence", "mit")
         found[language] = data_set(here / str(number))
     check_golden("exports_token_ids", found)
+
+
+def test_exports_of_impossible_tokens(here):
+    found = {}
+    for number, name in enumerate(("nondeterministic-shuffle", "local-shuffle-w3", "partial-reverse", "token-hop")):
+        call(
+            "derive", MORPHOLOGY, "--language", f"impossible/{name}/paper", "--vocabulary", "300", "--out", str(number)
+        )
+        found[name] = data_set(here / str(number))
+    check_golden("exports_impossible_tokens", found)
 
 
 def test_exports_of_tasks(here):
@@ -438,7 +451,7 @@ SPECS: dict[str, Callable[[], str]] = {
     ),
     **{
         f"source {spec}": (lambda spec=spec: open_source(spec).fingerprint)  # type: ignore[misc]
-        for spec in ("builtin:mini-english", MINI, "text:text.txt", "lines:en.txt", UD, f"{UD}?feats")
+        for spec in ("builtin:mini-english", MINI, "text:text.txt", "lines:en.txt", UD, f"{UD}?feats", MORPHOLOGY)
     },
     **{
         f"dictionary {spec}": (lambda spec=spec: digest(DictionarySpec(**spec).drawing))  # type: ignore[misc]

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from synthlang.corpus import FORM
 from synthlang.errors import InputError
 from synthlang.export.card import UNKNOWN_LICENCE, card_config, card_header, code_block, markdown_table, write_card
-from synthlang.export.rows import CONFIGS, Types, merged, overlap_of
+from synthlang.export.rows import AFFECTED, CONFIGS, Types, merged, overlap_of
 from synthlang.export.shard import SPLIT_NAMES, ExportPlan, overlap_of_ids, types_of, write_tokenizers
 from synthlang.files import atomic_file, read_json, write_json
 from synthlang.fingerprint import sha256_file
@@ -67,7 +67,7 @@ def write_language_card(
     sections = [
         ("", about),
         ("Transforms", _transforms(language) + _counted(manifest)),
-        ("Configurations", _configs(columns)),
+        ("Configurations", _configs(columns, language)),
         ("Sizes", markdown_table(HEAD, [(n, *_row_of(size)) for n, size in sizes.items()])),
         ("What was left out or changed", _counts(manifest["counts"])),
         ("Overlap with the source", _overlap(manifest["overlap"], manifest.get("overlap_of_ids"))),
@@ -102,10 +102,12 @@ def _counted(manifest: Mapping[str, Any]) -> str:
     return "" if split is None else f"\n\nWords were counted in the split `{SPLIT_NAMES[split]}`, as requested."
 
 
-def _configs(columns: tuple[str, ...]) -> str:
+def _configs(columns: tuple[str, ...], language: Language) -> str:
     labels = ", ".join(f"`{c}`" for c in columns if c != FORM) or "none"
     lines = [f"- `{c}`{' (default)' if c == MAIN else ''}: {ROWS[c]}" for c in CONFIGS]
     more = " `head` counts words of the sentence from 1; 0 is the root." if "head" in columns else ""
+    if language.flags_sentences:
+        more += f" `{AFFECTED}` in `{MAIN}` is true for the sentences that the transforms count as affected."
     return "\n".join(lines) + (
         f"\n\nLabels: {labels}.{more} `id` is the number of the sentence in its split of the source, the same in every "
         "configuration. A sentence that the language drops is in `parent` only. A split without a row is left out."

@@ -1,7 +1,8 @@
 """The rows of a batch as Arrow tables, made directly from columns of codes, without a Python object per word.
 
 parent      id, text, words, labels                                   every sentence of the source
-derived     id, text, words, origin, parent_text, labels              the sentences that the language keeps
+derived     id, text, words, origin, parent_text, labels              the sentences that the language keeps, with
+                                                                      affected if a transform flags sentences
 parallel    id, parent_text, derived_text, parent_words, derived_words, alignment
 
 With a vocabulary, ``parent`` and ``derived`` also have ``input_ids``. Arrays are made from their buffers, because
@@ -63,6 +64,12 @@ def numbers(values: NDArray[Any]) -> Any:
     return pa.Array.from_buffers(kinds[values.dtype], len(values), [None, pa.py_buffer(values)])
 
 
+def flags(values: NDArray[np.bool_]) -> Any:
+    """Turn flags into an Arrow array."""
+    bits = np.packbits(values, bitorder="little")
+    return pa.Array.from_buffers(pa.bool_(), len(values), [None, pa.py_buffer(bits)])
+
+
 def lists(offsets: NDArray[np.int64], values: Any) -> Any:
     """Return an Arrow list for each sentence. ``offsets`` [sentences + 1] are its bounds in ``values``."""
     assert offsets[-1] < 2**31, "a batch has fewer than 2 billion words"
@@ -76,6 +83,7 @@ def coded(codes: NDArray[np.int32], names: Any) -> Any:
 
 CONFIGS = ("parent", "derived", "parallel")
 IDS = "input_ids"
+AFFECTED = "affected"
 ELEMENT = ".list.element"
 """The path in a parquet file from a list column to its values."""
 COUNTERS = ("id", f"origin{ELEMENT}", f"alignment{ELEMENT}.parent", f"alignment{ELEMENT}.derived")
@@ -132,6 +140,8 @@ def tables_of(
     origin = lists(derived.corpus.offsets, numbers(rewrite.source_index))
     columns["derived"] = {"id": ids, "text": new_text, "words": new_words, "origin": origin}
     columns["derived"] |= {"parent_text": text, **_labels(derived.corpus)}
+    if rewrite.affected is not None:
+        columns["derived"][AFFECTED] = flags(rewrite.affected)
     columns["parallel"] = {"id": ids, "parent_text": text, "derived_text": new_text, "parent_words": words}
     columns["parallel"] |= {"derived_words": new_words, "alignment": _alignment(derived.corpus, rewrite.source_index)}
     for name, column in (ids_of or {}).items():

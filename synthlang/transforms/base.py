@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -72,6 +73,16 @@ class Transform(StrictModel):
         del words, key
         return ()
 
+    @property
+    def added_tokens(self) -> tuple[str, ...]:
+        """The tokens that the transform inserts as words of its own. The vocabulary must have them."""
+        return ()
+
+    @property
+    def flags_sentences(self) -> bool:
+        """True if every rewrite flags the affected sentences (``Rewrite.affected``). A subclass may give a ClassVar."""
+        return False
+
     def redrawn(self, number: int) -> Self:
         """Return a copy with another set of random draws for running words.
 
@@ -111,6 +122,20 @@ def chosen_sentences(corpus: Corpus, key: int, strength: float) -> NDArray[np.bo
     A larger share includes every smaller one.
     """
     return uniform(key_of("sentence", key), corpus.ids) < strength
+
+
+def filtered(result: Rewrite, affected: NDArray[np.bool_], fits: NDArray[np.bool_], reason: str) -> Rewrite:
+    """Flag the affected sentences of a rewrite that keeps all, and leave out those of them that do not fit.
+
+    Args:
+        result: The rewrite.
+        affected: Flags of the sentences that the transform affects, [sentences].
+        fits: Flags of the sentences that pass the filter, [sentences]. The others stay if they are not affected.
+        reason: The reason under which the sentences that are left out are counted.
+    """
+    keep = fits | ~affected
+    flagged = replace(result, affected=affected)
+    return flagged if keep.all() else flagged.take(np.flatnonzero(keep)).counted({**result.counts, reason: ~keep})
 
 
 def parent_words(corpus: Corpus) -> Column:

@@ -142,7 +142,7 @@ def words_after_verbs(corpus: Corpus, marked: Flags, keep: Flags, distance: int)
 
 
 class AfterVerb(StrictModel):
-    """A word inserted some words after each verb (Kallini et al. 2024, "Mission: Impossible Language Models")."""
+    """A word inserted some words after each verb, whatever the form of the verb (``hop`` marks its number)."""
 
     word: str
     """The word that is inserted."""

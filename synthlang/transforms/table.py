@@ -10,8 +10,12 @@ from synthlang.errors import InputError
 from synthlang.plugins import added
 from synthlang.transforms.base import Transform
 from synthlang.transforms.code_switch import CodeSwitch
+from synthlang.transforms.delay import Delay
+from synthlang.transforms.hop import Hop
 from synthlang.transforms.mark import Mark
 from synthlang.transforms.reorder import Reorder
+from synthlang.transforms.reverse import Reverse
+from synthlang.transforms.shuffle import Shuffle
 from synthlang.transforms.transliterate import Transliterate
 from synthlang.transforms.typology import Typology
 from synthlang.transforms.word_order import Invert, Permute
@@ -24,6 +28,10 @@ TRANSFORMS: tuple[type[Transform], ...] = (
     Typology,
     Mark,
     CodeSwitch,
+    Shuffle,
+    Reverse,
+    Hop,
+    Delay,
 )
 
 

@@ -15,12 +15,12 @@ from pydantic import Field
 from synthlang.corpus import Corpus
 from synthlang.rewrite import Rewrite
 from synthlang.rng import key_of, random_bits
-from synthlang.scripts import SCRIPTS, SPACE, byte_characters
+from synthlang.scripts import SCRIPTS, token_of_word
 from synthlang.sources.segmentation import ENDS
 from synthlang.transforms.base import MOST_WORDS, Transform, chosen_sentences
 
 Rows = NDArray[np.int64]
-_TOKENS = [SPACE + "".join(byte_characters()[byte] for byte in mark.encode()) for mark in ENDS]
+_TOKENS = [token_of_word(mark) for mark in ENDS]
 # A standalone mark is found after a transliteration, too, so transforms compose in any order.
 _MARKS = ENDS | {s.encode(mark) for s in SCRIPTS.values() for mark in ENDS}
 _MARKS |= {*_TOKENS, *(s.encode_token(token) for s in SCRIPTS.values() for token in _TOKENS)}
@@ -109,6 +109,10 @@ class Permute(Reordering):
     """Number k of consecutive words that are shuffled among themselves. None shuffles the whole segment."""
 
     def order(self, corpus: Corpus, segments: Rows, key: int) -> Rows:
-        """Sort each segment by random keys, a function of (key, sentence id, position)."""
-        bits = random_bits(key_of("order", key), corpus.ids[corpus.sentence_of_word], corpus.position)
-        return np.asarray(np.lexsort((bits, cut_segments(segments, self.window))), dtype=np.int64)
+        return random_order(corpus, cut_segments(segments, self.window), key)
+
+
+def random_order(corpus: Corpus, segments: Rows, key: int) -> Rows:
+    """Sort each segment by random keys, a function of (key, sentence id, position)."""
+    bits = random_bits(key_of("order", key), corpus.ids[corpus.sentence_of_word], corpus.position)
+    return np.asarray(np.lexsort((bits, segments)), dtype=np.int64)

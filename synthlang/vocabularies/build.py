@@ -40,6 +40,7 @@ from synthlang.language import Language, bind_language, check_source
 from synthlang.scripts import SPACE, SPECIAL_TOKENS, Script
 from synthlang.sources.base import Source, check_split, word_counts
 from synthlang.store import Store
+from synthlang.transforms.delay import Delay
 from synthlang.transforms.reorder import Reorder
 from synthlang.transforms.transliterate import Transliterate
 from synthlang.transforms.typology import Typology
@@ -97,7 +98,7 @@ def with_added_forms(
     return with_forms(vocabulary, forms)
 
 
-KEEP_FORMS = (Reordering, Reorder, Typology)  # transforms that only move words
+KEEP_FORMS = (Reordering, Reorder, Typology, Delay)  # transforms that only move words
 
 
 def copied_space(names: Sequence[str], languages: Sequence[Language], vocabulary: Vocabulary) -> IdSpace:
