@@ -90,11 +90,14 @@ def parse(
         Literal["source", "engine"],
         option("Tokenization: source (keep its words) or engine (split words and sentences again)."),
     ] = "source",
+    morphology: Annotated[bool, option("Add morphological features and lemmas.", "--morphology")] = False,
     workers: Workers = 1,
     cache: Cache = None,
 ) -> None:
     """Annotate text with a parser. An interrupted run continues where it stopped."""
-    synthlang.parse(source, out, engine=engine, model=model, tokens=tokens, workers=workers, cache=cache)
+    synthlang.parse(
+        source, out, engine=engine, model=model, tokens=tokens, morphology=morphology, workers=workers, cache=cache
+    )
 
 
 def push(

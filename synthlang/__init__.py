@@ -76,6 +76,7 @@ def parse(
     engine: Literal["spacy", "stanza"] = "spacy",
     model: str | None = None,
     tokens: Literal["source", "engine"] = "source",
+    morphology: bool = False,
     workers: int = 1,
     cache: Path | None = None,
 ) -> dict[str, int]:
@@ -89,6 +90,7 @@ def parse(
         engine: Parser to use.
         model: A spaCy pipeline or folder (default: ``en_core_web_sm``), or a language of Stanza (``en``).
         tokens: ``source`` keeps the words of the source. With ``engine`` the parser splits the text itself.
+        morphology: True for features and lemmas, which ``conllu:OUT?feats&lemma`` reads.
         workers: Number of worker processes.
         cache: Folder in which parses are stored. An interrupted call resumes from it.
 
@@ -97,7 +99,8 @@ def parse(
     """
     from synthlang.parsing.parse_command import parse_command
 
-    return parse_command(source, f"{engine}:{model or DEFAULT_MODELS[engine]}", Path(out), tokens, workers, cache)
+    parser = f"{engine}:{model or DEFAULT_MODELS[engine]}"
+    return parse_command(source, parser, Path(out), tokens, workers, cache, morphology)
 
 
 def draw_dictionary(

@@ -237,7 +237,7 @@ def test_nothing_is_written_if_nothing_can_be_parsed(parse, tmp_path):
 
 
 def test_the_command_leaves_its_own_folder_and_refuses_another(engine, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("synthlang.parsing.parse_command.open_engine", lambda spec: engine)
+    monkeypatch.setattr("synthlang.parsing.parse_command.open_engine", lambda spec, morphology: engine)
     path = write(tmp_path / "t.txt", "a b")
     counts = [parse_command(f"text:{path}", "x", tmp_path / "out", cache=tmp_path / "cache") for _ in range(2)]
     assert counts == [{"train": 1}] * 2 and len(Path(engine.log).read_text().splitlines()) == 1

@@ -22,6 +22,7 @@ from filelock import FileLock
 
 from synthlang.files import TEMPORARY
 from synthlang.parsing import ParsedSource, open_engine
+from synthlang.parsing.engines import SpacyEngine, _sentence
 from synthlang.parsing.parse_command import conllu, parse_command
 from synthlang.parsing.score import main, score
 from synthlang.sources import open_source
@@ -240,6 +241,44 @@ def test_stanza_takes_a_language_from_its_resources(folder_of, tmp_path, monkeyp
     (tmp_path / "en" / "depparse" / "mini.pt").unlink()
     error = refusal(open_engine, "stanza:en")
     assert place_and_code(error) == (tmp_path.name, "extra") and "stanza.download('en')" in error.hint
+
+
+def test_morphology_is_read_from_the_documents_of_both_libraries():
+    """Features and lemmas of each word, ``_`` where there are none, and only if they are wanted."""
+    from spacy.tokens import Doc
+    from spacy.vocab import Vocab
+    from stanza.models.common.doc import Document
+
+    forms, lemmas, heads = ["she", "walks", "!"], ["she", "walk", ""], [2, 0, 2]
+    feats = ["Number=Sing|Person=3", "Number=Sing|Person=3|Tense=Pres|VerbForm=Fin", ""]
+    labels, tags = ["nsubj", "root", "punct"], ["PRON", "VERB", "PUNCT"]
+    places = [head - 1 if head else at for at, head in enumerate(heads)]
+    document = Doc(Vocab(), forms, pos=tags, morphs=feats, lemmas=lemmas, heads=places, deps=labels)
+    names = ("id", "text", "lemma", "feats", "head", "deprel", "upos")
+    rows = zip(range(1, 4), forms, lemmas, feats, heads, labels, tags, strict=True)
+    sentence = Document([[dict(zip(names, row, strict=True)) for row in rows]]).sentences[0]
+    plain = ("form", "upos", "head", "deprel")
+    for columns in (plain, (*plain, "feats", "lemma")):
+        of_spacy = SpacyEngine("", "", "", "", columns, convert=False)._parsed(list(document))
+        of_stanza = _sentence(sentence, columns)
+        assert tuple(of_spacy) == tuple(of_stanza) == columns and of_spacy == of_stanza
+    assert of_stanza["feats"] == [*feats[:2], "_"] and of_stanza["lemma"] == ["she", "walk", "_"]
+
+
+def test_an_engine_with_morphology_is_another_engine(folder_of, tmp_path):
+    stanza = shutil.copytree(folder_of("stanza"), tmp_path / "stanza")
+    assert refused(open_engine, f"stanza:{stanza}", morphology=True) == ("stanza", "missing")
+    own = json.loads((stanza / "pipeline.json").read_text()) | {"lemma": "lemma.pt"}
+    (stanza / "lemma.pt").write_bytes(b"x")
+    (stanza / "pipeline.json").write_text(json.dumps(own))
+    (tmp_path / "config.cfg").write_text("")
+    meta = {"pipeline": ["morphologizer", "parser"], "labels": {"parser": ["nsubj", "obj"]}}
+    (tmp_path / "meta.json").write_text(json.dumps(meta))
+    assert refused(open_engine, f"spacy:{tmp_path}", morphology=True) == (tmp_path.name, "missing")
+    (tmp_path / "meta.json").write_text(json.dumps(meta | {"pipeline": [*meta["pipeline"], "trainable_lemmatizer"]}))
+    for spec in (f"stanza:{stanza}", f"spacy:{tmp_path}"):
+        plain, more = open_engine(spec), open_engine(spec, morphology=True)
+        assert more.columns == (*plain.columns, "feats", "lemma") and more.fingerprint != plain.fingerprint
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,8 @@ def place(tmp_path, monkeypatch):
     """An empty folder to work in, with a parser of a few lines in place of the one that the documents name."""
     asked = []
 
-    def engine(spec):
+    def engine(spec, morphology=False):
+        assert not morphology
         asked.append(spec)
         return Plain(str(tmp_path / "log"))
 

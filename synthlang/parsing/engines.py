@@ -30,7 +30,7 @@ from synthlang.files import read_json, user_path
 from synthlang.fingerprint import fingerprint, sha256_file
 from synthlang.parsing import clearnlp
 from synthlang.parsing.draft import Draft
-from synthlang.sources.conllu import tree_problem
+from synthlang.sources.conllu import MORPHOLOGY, tree_problem
 from synthlang.sources.words import one_word
 
 FORMS = "spacy:NAME-OR-FOLDER or stanza:LANG-OR-FOLDER (as in spacy:en_core_web_sm, stanza:en)"
@@ -46,7 +46,8 @@ class Engine(Protocol):
         name: The engine and its model, as in ``spacy:en_core_web_sm``.
         version: Versions of the library and of the model.
         fingerprint: Hash of the library's version, the model's bytes and the conversion of its trees.
-        columns: Columns of every sentence: ``form upos head deprel``, and ``ner`` if the model finds names.
+        columns: Columns of every sentence: ``form upos head deprel``, ``ner`` if the model finds names, and ``feats``
+            and ``lemma`` if the engine was opened with ``morphology``.
     """
 
     @property
@@ -70,12 +71,13 @@ class Engine(Protocol):
         ...
 
 
-def open_engine(spec: str, convert: bool = True) -> Engine:
+def open_engine(spec: str, convert: bool = True, morphology: bool = False) -> Engine:
     """Open the parser that ``spec`` names, without loading its model or downloading anything.
 
     Args:
         spec: The parser and its model.
         convert: True to convert ClearNLP trees to UD. With False, the effect of the conversion can be measured.
+        morphology: True for the columns ``feats`` and ``lemma``.
 
     Raises:
         InputError: A library or a model is missing. The hint has the command that installs it.
@@ -85,7 +87,7 @@ def open_engine(spec: str, convert: bool = True) -> Engine:
         raise InputError(f"{spec!r} is not a parser", hint=f"use {FORMS}", code="unknown")
     if importlib.util.find_spec(kind) is None:
         raise InputError(f"{spec} needs the library {kind}", hint=f"run: {INSTALL}", code="extra")
-    return open_spacy(rest, convert) if kind == "spacy" else open_stanza(rest)
+    return open_spacy(rest, convert, morphology) if kind == "spacy" else open_stanza(rest, morphology)
 
 
 def one_root(head: Sequence[int], deprel: Sequence[str]) -> tuple[list[int], list[str]]:
@@ -167,6 +169,8 @@ class SpacyEngine:
             )
             clearnlp.convert(draft)
             result |= {"upos": draft.upos[1:], "head": draft.head[1:], "deprel": draft.label[1:]}
+        if "feats" in self.columns:
+            result |= {"feats": [str(t.morph) or "_" for t in tokens], "lemma": [t.lemma_ or "_" for t in tokens]}
         return result | {"ner": ner} if "ner" in self.columns else result
 
 
@@ -187,7 +191,7 @@ def _load_spacy(path: str) -> Any:
     return spacy.load(path)
 
 
-def open_spacy(name: str, convert: bool = True) -> SpacyEngine:
+def open_spacy(name: str, convert: bool = True, morphology: bool = False) -> SpacyEngine:
     """Open the pipeline that is installed as ``name`` or is in the folder ``name``."""
     path = _folder(name)
     meta = read_json(path / "meta.json")
@@ -200,15 +204,26 @@ def open_spacy(name: str, convert: bool = True) -> SpacyEngine:
     if converts and "tagger" not in components:
         reason = "a pipeline with ClearNLP labels must have a tagger (Penn Treebank tags) for the conversion to UD"
         raise InputError(reason, path, hint="use a pipeline with a tagger, or one whose labels are UD", code="missing")
+    if morphology and not {"lemmatizer", "trainable_lemmatizer"} & set(components):
+        reason = "the pipeline has no lemmatizer, which --morphology needs"
+        raise InputError(reason, path, hint="use another pipeline, or leave --morphology out", code="missing")
     own = f"{meta.get('lang', 'xx')}_{meta.get('name', 'pipeline')}"
     libraries = {"spacy": version("spacy"), "model": str(meta.get("version", ""))}
     files = (p for p in sorted(path.rglob("*")) if p.is_file() and "__pycache__" not in p.parts)
     digest = fingerprint("files", files=[(file.relative_to(path).as_posix(), sha256_file(file)) for file in files])
     form = clearnlp.FORMAT if converts else None
-    mark = fingerprint("spacy", format=SPACY_FORMAT, libraries=libraries, model=own, files=digest, clearnlp=form)
-    columns = ("form", *TREE_COLUMNS, *(("ner",) if "ner" in components else ()))
+    added = _marked(morphology)
+    mark = fingerprint(
+        "spacy", format=SPACY_FORMAT, libraries=libraries, model=own, files=digest, clearnlp=form, **added
+    )
+    columns = ("form", *TREE_COLUMNS, *added.get("morphology", ()), *(("ner",) if "ner" in components else ()))
     shown = f"spaCy {libraries['spacy']}, {own} {libraries['model']}"
     return SpacyEngine(f"spacy:{own}", shown, mark, str(path), columns, converts)
+
+
+def _marked(morphology: bool) -> dict[str, tuple[str, ...]]:
+    """Return the part of a fingerprint for morphology, which is empty without it, so that earlier parses are found."""
+    return {"morphology": MORPHOLOGY} if morphology else {}
 
 
 def _folder(name: str) -> Path:
@@ -287,20 +302,23 @@ class StanzaEngine:
         if not sentences:
             return []
         document = _load_stanza(self.path, self.lang, True)([list(words) for words in sentences])
-        return [_sentence(sentence) for sentence in document.sentences]
+        return [_sentence(sentence, self.columns) for sentence in document.sentences]
 
     def parse_text(self, lines: Sequence[str]) -> list[list[Parsed]]:
         if not lines:
             return []
         documents = _load_stanza(self.path, self.lang, False).bulk_process(list(lines))
-        return [[_sentence(sentence) for sentence in document.sentences] for document in documents]
+        return [[_sentence(sentence, self.columns) for sentence in document.sentences] for document in documents]
 
 
-def _sentence(sentence: Any) -> Parsed:
+def _sentence(sentence: Any, columns: Sequence[str]) -> Parsed:
     words = sentence.words
     head, label = one_root([int(w.head) for w in words], [w.deprel or "" for w in words])
-    return {"form": [one_word(w.text) for w in words], "upos": [w.upos or "X" for w in words], "head": head,
-            "deprel": label}  # fmt: skip
+    result: Parsed = {"form": [one_word(w.text) for w in words], "upos": [w.upos or "X" for w in words]}
+    result |= {"head": head, "deprel": label}
+    if "feats" in columns:
+        result |= {"feats": [w.feats or "_" for w in words], "lemma": [w.lemma or "_" for w in words]}
+    return result
 
 
 @lru_cache(maxsize=2)
@@ -327,7 +345,7 @@ def _load_stanza(path: str, lang: str, pretokenized: bool) -> Any:
     )  # fmt: skip
 
 
-def open_stanza(name: str) -> StanzaEngine:
+def open_stanza(name: str, morphology: bool = False) -> StanzaEngine:
     """Open the models of a language, or the models in a folder."""
     folder = user_path(name)
     library = version("stanza")
@@ -340,8 +358,14 @@ def open_stanza(name: str) -> StanzaEngine:
     else:
         folder, lang = Path(os.environ.get("STANZA_RESOURCES_DIR") or _default_resources()), name.strip().lower()
         models = _packages(folder, lang)
-    mark = fingerprint("stanza", format=STANZA_FORMAT, library=library, lang=lang, models=models)
-    return StanzaEngine(f"stanza:{lang}", f"Stanza {library}, models {mark[:8]}", mark, str(folder.resolve()), lang)
+    if morphology and not any(model.partition("/")[0] == "lemma" for model in models):
+        reason = "no lemmatizer is named, which --morphology needs"
+        raise InputError(reason, folder, hint="use other models, or leave --morphology out", code="missing")
+    added = _marked(morphology)
+    mark = fingerprint("stanza", format=STANZA_FORMAT, library=library, lang=lang, models=models, **added)
+    columns = (*StanzaEngine.columns, *added.get("morphology", ()))
+    shown = f"Stanza {library}, models {mark[:8]}"
+    return StanzaEngine(f"stanza:{lang}", shown, mark, str(folder.resolve()), lang, columns)
 
 
 def _default_resources() -> str:

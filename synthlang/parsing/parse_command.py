@@ -1,7 +1,7 @@
 """The command ``parse``: parse a source into a folder of CoNLL-U files, which ``conllu:FOLDER`` reads.
 
 train.conllu dev.conllu test.conllu    ten columns with the comments ``# sent_id`` and ``# text``, features and lemmas
-                                       if the source has them, and tags in MISC (``NER=B-PER|Slot=O``)
+                                       of the source or the parser, and tags in MISC (``NER=B-PER|Slot=O``)
 manifest.json                          fingerprints of the inputs, counts, omitted sentences, checksums
 """
 
@@ -79,7 +79,13 @@ def conllu(sentence: Sentence, split: str) -> str:
 
 
 def parse_command(
-    source_spec: str, engine: str, out: Path, tokens: Tokens = "source", workers: int = 1, cache: Path | None = None
+    source_spec: str,
+    engine: str,
+    out: Path,
+    tokens: Tokens = "source",
+    workers: int = 1,
+    cache: Path | None = None,
+    morphology: bool = False,
 ) -> dict[str, int]:
     """Parse every split of a source into ``out``, and return the number of sentences of each split.
 
@@ -90,7 +96,7 @@ def parse_command(
         InputError: The folder has other content, or the source or the parser cannot be opened.
     """
     opened = open_source(source_spec)
-    source = ParsedSource(opened, open_engine(engine), cache, tokens, workers)
+    source = ParsedSource(opened, open_engine(engine, morphology=morphology), cache, tokens, workers)
     with Display() as shown:
         if isinstance(opened, FileSource):
             shown.message(f"parse {source_spec}: {opened.read_as}")

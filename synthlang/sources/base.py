@@ -20,7 +20,7 @@ SLOTS = "use slots:PATH; CoNLL-U has slots only as Slot=B-time in its last colum
 HINTS = {
     **dict.fromkeys(("upos", "head", "deprel"), PARSED),
     "feats": "read a treebank as conllu:PATH?feats",
-    "lemma": "read a treebank as conllu:PATH?lemma, or as conllu:PATH?feats&lemma for the features as well",
+    "lemma": "read a treebank as conllu:PATH?feats&lemma, or parse the source with synthlang parse --morphology first",
     "ner": TAGGED,
     "slot": SLOTS,
 }
