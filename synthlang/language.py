@@ -79,10 +79,11 @@ class Language(StrictModel):
         if "token" in units and "word" in units[units.index("token") :]:
             reason = "a transform with unit: word follows one with unit: token"
             raise InputError(reason, keys="transforms", hint="put unit: token last", code="conflict")
-        kinds = [t.kind for t in self.transforms]
-        if "hop" in kinds and (before := {"transliterate", "code_switch"} & set(kinds[: kinds.index("hop")])):
-            reason = f"hop writes lemmas of the source, so it cannot follow {' or '.join(sorted(before))}"
-            raise InputError(reason, keys="transforms", hint="put hop first", code="conflict")
+        for place, transform in enumerate(self.transforms):
+            changed = [before.kind for before in self.transforms[:place] if not before.keeps_forms]
+            if "lemma" in transform.requires and changed:
+                reason = f"{transform.kind} writes lemmas of the source, so it cannot follow {changed[0]}"
+                raise InputError(reason, keys="transforms", hint=f"put {transform.kind} before it", code="conflict")
         if self.name == "parent" and self.transforms:
             reason = "the name parent is reserved for the language without transforms"
             raise InputError(reason, keys="name", hint="choose another name", code="conflict")

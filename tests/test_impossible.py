@@ -298,6 +298,25 @@ def test_hops_by_hand(sentence, distance, expected, affected):
     assert rewrite.affected.tolist() == [False, *[affected] * (expected is not None), False]
 
 
+@pytest.mark.parametrize(
+    ("sentence", "by", "expected"),
+    [
+        ("he cleans=clean=S a b c", 2, "he clean a b 🅂 c"),
+        ("he cleans=clean=S n't a , b", 2, "he clean n't a , 🅂 b"),
+        ("he cleans=clean=S a b", 2, "he clean a b 🅂"),
+        ("he cleans=clean=S a b", 9, "he clean a b 🅂"),
+        ("he cleans=clean=S", 2, "he clean 🅂"),
+        ("x=x=S y=y=P a b c", 3, "x y a b 🅂 c 🄿"),  # other markers are not counted
+        ("_ cleans=clean=S a", 1, "_ clean a 🅂"),  # a word that looks like the tag of inserted words
+    ],
+)
+def test_delays_by_hand(sentence, by, expected):
+    tagged = [sentence_of(text) for text in ("b", sentence, "a c")]
+    corpus = Corpus.of([row | {"upos": ["X"] * len(row["form"])} for row in tagged])
+    steps = [{"kind": "hop", "distance": 0, "room": 0}, {"kind": "delay", "by": by}]
+    assert parse_language({"name": "x", "transforms": steps}).derive(corpus).texts() == ["b", expected, "a c"]
+
+
 def test_a_hop_needs_lemmas_and_features_of_the_source():
     language = parse_language("impossible/word-hop")
     plain = open_source(MINI.replace("&feats&lemma", ""))

@@ -158,6 +158,7 @@ WRONG: list[tuple[Any, str, str]] = [
     ({"kind": "hop", "distance": 5}, "transforms.0.room", "range"),
     ({"kind": "delay", "by": 0}, "transforms.0.by", "range"),
     ({"name": "x", "transforms": [{"kind": "transliterate"}, {"kind": "hop"}]}, "transforms", "conflict"),
+    ({"name": "x", "transforms": [{"kind": "mark", "number": "s"}, {"kind": "hop"}]}, "transforms", "conflict"),
     ({"kind": "invert", "strength": -0.1}, "transforms.0.strength", "range"),
     ({"kind": "transliterate", "types": "FILE"}, "f.txt transforms.0", "missing"),
     ({"kind": "transliterate", "types": b""}, "f.txt transforms.0", "empty"),

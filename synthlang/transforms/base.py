@@ -50,6 +50,11 @@ class Transform(StrictModel):
         return True
 
     @property
+    def keeps_forms(self) -> bool:
+        """True if the transform only moves words. A subclass may give a ClassVar instead."""
+        return False
+
+    @property
     def needs_counts(self) -> bool:
         """True if the transform depends on word counts, so that ``bind`` must be called first."""
         return False

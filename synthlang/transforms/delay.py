@@ -17,6 +17,7 @@ class Delay(Transform):
     """Move the words that earlier transforms inserted, such as markers, some words to the right."""
 
     requires: ClassVar[tuple[str, ...]] = ("upos",)
+    keeps_forms: ClassVar[bool] = True
     invertible: ClassVar[bool] = False  # a word that moved to the end may come from several places
 
     kind: Literal["delay"] = "delay"

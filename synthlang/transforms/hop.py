@@ -32,8 +32,7 @@ from synthlang.errors import InputError
 from synthlang.rewrite import Rewrite
 from synthlang.sources.words import one_word, visible
 from synthlang.transforms.base import MOST_WORDS, Transform, check_columns, chosen_sentences, filtered
-from synthlang.transforms.mark import Insertion, edit
-from synthlang.transforms.reverse import check_marker
+from synthlang.transforms.mark import Insertion, check_marker, edit
 from synthlang.transforms.word_order import Rows
 
 Flags = NDArray[np.bool_]
@@ -78,7 +77,7 @@ def hop(corpus: Corpus, form: Column, verbs: Rows, distance: int, parts: Sequenc
 class Hop(Transform):
     """Put verbs of the present third person into their basic form, with a marker of their number some words later."""
 
-    requires: ClassVar[tuple[str, ...]] = ("feats", "lemma")
+    requires: ClassVar[tuple[str, ...]] = ("lemma", "feats")
     invertible: ClassVar[bool] = False
     flags_sentences: ClassVar[bool] = True
 

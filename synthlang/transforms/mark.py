@@ -27,6 +27,17 @@ OTHER_MARKER = "choose another marker or separator"
 AFTER_VERB = 9  # place of a word after a verb: farther from the verb than its markers
 
 
+def check_marker(word: str) -> str:
+    """Return a marker unchanged if it is one word that is distinct from the tag of inserted words.
+
+    Raises:
+        InputError: The marker is not such a word.
+    """
+    if word.split() != [word] or word == INSERTED_TAG:
+        raise InputError(f"the marker {word!r} must be one word without a space", code="format")
+    return word
+
+
 class Insertion(NamedTuple):
     """Insertion of a word at each of the rows ``rows`` [n].
 
@@ -214,8 +225,7 @@ class Mark(Transform):
             reason = f"{self.separator!r} must be one or more characters without a space"
             raise InputError(reason, keys="separator", code="format")
         for word in (*self.markers, *([self.after_verb.word] if self.after_verb else [])):
-            if word.split() != [word] or word == "_":
-                raise InputError(f"the marker {word!r} must be one word without a space", code="format")
+            check_marker(word)
             if not self.as_words and word in self.markers and self.separator in word:
                 reason = f"the marker {word!r} contains the separator {self.separator!r} and could not be removed again"
                 raise InputError(reason, hint=OTHER_MARKER, code="conflict")

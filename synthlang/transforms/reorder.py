@@ -33,6 +33,7 @@ class Reorder(Transform):
     the word that ``attach_inserted`` attaches it to and does not affect the order of others.
     """
 
+    keeps_forms: ClassVar[bool] = True
     invertible: ClassVar[bool] = False  # only ``source_index`` records the order of the source
     requires: ClassVar[tuple[str, ...]] = ("upos", "head", "deprel")
     file_fields: ClassVar[tuple[str, ...]] = ("model", "substrate")

@@ -19,24 +19,12 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from synthlang.corpus import Column, Corpus
-from synthlang.errors import InputError
 from synthlang.rewrite import INSERTED, Rewrite
 from synthlang.rng import key_of, uniform
 from synthlang.scripts import token_of_word
 from synthlang.transforms.base import MOST_WORDS, Transform, chosen_sentences, filtered
-from synthlang.transforms.mark import INSERTED_TAG
+from synthlang.transforms.mark import check_marker
 from synthlang.transforms.word_order import Rows
-
-
-def check_marker(word: str) -> str:
-    """Return a marker unchanged if it is one word that is distinct from the tag of inserted words.
-
-    Raises:
-        InputError: The marker is not such a word.
-    """
-    if word.split() != [word] or word == INSERTED_TAG:
-        raise InputError(f"the marker {word!r} must be one word without a space", code="format")
-    return word
 
 
 class Places(NamedTuple):

@@ -53,6 +53,7 @@ class Typology(Transform):
     projective tree is unchanged and is counted. ``strength`` is the share of the sentences.
     """
 
+    keeps_forms: ClassVar[bool] = True
     invertible: ClassVar[bool] = False  # only ``source_index`` records which side a dependent came from
     requires: ClassVar[tuple[str, ...]] = ("upos", "head", "deprel")
     short_name: ClassVar[tuple[str, str] | None] = ("typology", "order")

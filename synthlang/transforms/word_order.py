@@ -29,6 +29,8 @@ _MARKS |= {*_TOKENS, *(s.encode_token(token) for s in SCRIPTS.values() for token
 class Reordering(Transform):
     """A transform that only moves words, in a share ``strength`` of the sentences."""
 
+    keeps_forms: ClassVar[bool] = True
+
     keep_final_punctuation: bool = True
     """Leave a standalone ``. ! ?``, or another mark that ends sentences (``。 । ؟ …``), in its place.
 

@@ -40,11 +40,7 @@ from synthlang.language import Language, bind_language, check_source
 from synthlang.scripts import SPACE, SPECIAL_TOKENS, Script
 from synthlang.sources.base import Source, check_split, word_counts
 from synthlang.store import Store
-from synthlang.transforms.delay import Delay
-from synthlang.transforms.reorder import Reorder
 from synthlang.transforms.transliterate import Transliterate
-from synthlang.transforms.typology import Typology
-from synthlang.transforms.word_order import Reordering
 from synthlang.vocabularies.grow import with_forms
 from synthlang.vocabularies.space import OURS, IdSpace, LanguageTokenizer, VocabularySpec
 from synthlang.vocabulary import FORMAT, Subwords, Vocabulary, merges_of_text, parallel_tokenizer, train_vocabulary
@@ -98,9 +94,6 @@ def with_added_forms(
     return with_forms(vocabulary, forms)
 
 
-KEEP_FORMS = (Reordering, Reorder, Typology, Delay)  # transforms that only move words
-
-
 def copied_space(names: Sequence[str], languages: Sequence[Language], vocabulary: Vocabulary) -> IdSpace:
     """Return the id space of a source's vocabulary and its copies. Languages in the same script share one copy."""
     V = vocabulary.size
@@ -131,7 +124,7 @@ def written_whole(language: Language) -> bool:
         return False
     step, *after = language.transforms[at:]
     assert isinstance(step, Transliterate)
-    return step.strength >= 1.0 and step.types is None and all(isinstance(t, KEEP_FORMS) for t in after)
+    return step.strength >= 1.0 and step.types is None and all(t.keeps_forms for t in after)
 
 
 NAME = re.compile(r"[A-Za-z0-9-]{1,32}")
