@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from synthlang.corpus import Corpus
+from synthlang.corpus import Corpus, Sentence
 from synthlang.derive_command import derive_command
 from synthlang.language import Language, bind_language, parse_language
 from synthlang.sources import open_source
@@ -185,14 +185,15 @@ def counts_as_word(word: str) -> bool:
     return word not in PARTS and not all(character in punctuation for character in word)
 
 
-def hopped(words: list[str], features: list[str], lemmas: list[str], distance: int) -> tuple[list[str], bool, bool]:
+def hopped(sentence: Sentence, distance: int) -> tuple[list[str], bool, bool]:
     """The sentence with markers, whether it is affected, and whether enough words follow every verb.
 
     Markers are inserted from the last verb to the first, and a later marker is one of the words that follow.
     """
     after: list[str] = []
     affected, complete = False, True
-    for word, given, lemma in reversed(list(zip(words, features, lemmas, strict=True))):
+    columns = [sentence.columns[name] for name in ("form", "feats", "lemma")]
+    for word, given, lemma in reversed(list(zip(*columns, strict=True))):
         if not is_affected(given):
             after.insert(0, word)
             continue
@@ -220,9 +221,8 @@ def test_hops(name, distance, given):
     for batch in batches_of(given):
         expected: Rows = []
         for sentence in batch:
-            annotation = [sentence.columns[column] for column in ("form", "feats", "lemma")]
-            words, affected, _ = hopped(*annotation, distance)
-            lost = affected and not hopped(*annotation, 4)[2]
+            words, affected, _ = hopped(sentence, distance)
+            lost = affected and not hopped(sentence, 4)[2]
             seen["affected"] += affected and not lost
             seen["left out"] += lost
             if not lost:

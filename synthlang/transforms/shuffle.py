@@ -49,11 +49,12 @@ class Shuffle(Reordering):
 
     @model_validator(mode="after")
     def _drawn_once(self) -> Shuffle:
-        if (self.draw is None) == (self.permutation == "fixed"):
-            reason = "permutation: fixed needs the seed of its orders" if self.draw is None else "has no effect"
-            hint = "set draw, for example to 21" if self.draw is None else "set permutation: fixed, or delete draw"
-            code = "missing" if self.draw is None else "no_effect"
-            raise InputError(reason, keys="draw", hint=hint, code=code)
+        if self.permutation == "fixed" and self.draw is None:
+            reason = "permutation: fixed needs the seed of its orders"
+            raise InputError(reason, keys="draw", hint="set draw, for example to 21", code="missing")
+        if self.permutation != "fixed" and self.draw is not None:
+            hint = "set permutation: fixed, or delete draw"
+            raise InputError("has no effect", keys="draw", hint=hint, code="no_effect")
         if self.longest is not None and self.longest < self.shortest:
             hint = f"set longest to {self.shortest} or more"
             raise InputError("is smaller than shortest", keys="longest", hint=hint, code="range")
