@@ -1,4 +1,4 @@
-"""Pretrain masked language models on a source language and languages derived from it, and adjust finished models.
+"""Pretrain language models on a source language and languages derived from it, and adjust finished models.
 
 Each function corresponds to a command (``docs/python.md``). A function imports its dependencies when it is called.
 """

@@ -15,10 +15,12 @@ from pretrain.config import PretrainConfig
 from pretrain.config.training import Packing
 from pretrain.data.batch import RowSource
 from pretrain.data.batches import Batches
+from pretrain.data.causal import CausalMasker
 from pretrain.data.masking import Masker, random_word_tables
 from pretrain.data.sources import CopiesRows, ParallelRows, SentenceRows, StreamRows
 from pretrain.model.encoder import MaskedLM
 from pretrain.model.from_hf import from_hf
+from pretrain.model.kinds import KINDS
 from pretrain.objectives.objective import Corpus, Objective
 from pretrain.objectives.table import NAMES
 from synthlang.dictionary.word_dictionary import trained_types
@@ -46,7 +48,7 @@ def new_model(config: PretrainConfig, artifacts: Artifacts) -> MaskedLM:
             initialise=config.start.extend.initialise if config.start.extend else "pieces",
             length=config.batch.length,
         )
-    return MaskedLM(
+    return KINDS[config.model.kind].model(
         config.model,
         config.sharing,
         ids=ids,
@@ -105,12 +107,14 @@ def train_batches(config: PretrainConfig, artifacts: Artifacts, report: Report =
 def dev_batches(config: PretrainConfig, artifacts: Artifacts, language: int) -> Batches:
     """Return the batches of a language's dev split. Rows and masks are the same in every run.
 
-    The rows are masked for plain MLM and have the same optional fields as training batches.
+    The rows are labelled for plain MLM, or for CLM with a decoder, and have the same optional fields as training
+    batches.
     """
     own = artifacts.languages[language]
     assert own.dev is not None, f"{own.name} has no dev split"
     packing = config.validation.packing or config.batch.packing
-    source = _monolingual(config, packing, artifacts, language, own.dev, f"{own.name} (dev)")
+    causal = config.objective.is_causal
+    source = _monolingual(config, packing, artifacts, language, own.dev, f"{own.name} (dev)", causal=causal)
     masker = build_masker(config, artifacts, for_dev=True)
     also = ("positions", "valid") if config.objective.needing("pairs") else ()
     return Batches([source], [1], config.batch.rows, masker, VALIDATION_SEED, also)
@@ -129,7 +133,8 @@ def build_masker(config: PretrainConfig, artifacts: Artifacts, for_dev: bool = F
     own = config.sharing.softmax == "language"
     tables = random_word_tables(trained, "same-language" if own else objective.random_words)
     length = config.batch.length
-    return Masker(space.specials, space.size, rate, length, tables, seed, NAMES, relabels)
+    masker = CausalMasker if objective.is_causal else Masker
+    return masker(space.specials, space.size, rate, length, tables, seed, NAMES, relabels)
 
 
 def sampling_weights(
@@ -155,10 +160,17 @@ class _Texts:
 
     @cached_property
     def monolingual(self) -> list[RowSource]:
+        return self._monolingual(self.config.objective.is_causal)
+
+    @cached_property
+    def masked(self) -> list[RowSource]:
+        return self._monolingual(False) if self.config.objective.is_causal else self.monolingual
+
+    def _monolingual(self, causal: bool) -> list[RowSource]:
         packing, found = self.config.batch.packing, []
         for i, one in enumerate(self.artifacts.languages):
             texts: list[RowSource] = [
-                _monolingual(self.config, packing, self.artifacts, i, shards, one.name, self.report)
+                _monolingual(self.config, packing, self.artifacts, i, shards, one.name, self.report, causal)
                 for shards in (one.train, *one.copies)
             ]
             found.append(texts[0] if len(texts) == 1 else CopiesRows(texts))
@@ -170,11 +182,12 @@ class _Texts:
             raise InputError("the term tlm needs sentence pairs, but the run has none", hint=hint, code="missing")
         names = [language.name for language in self.artifacts.languages]
         batch, seed, specials = self.config.batch, self.config.seed, self.artifacts.id_space.specials
-        alone = batch.packing == "sentence"
+        causal, alone = self.config.objective.is_causal, batch.packing == "sentence"
         called = [f"{names[pairs.left]}+{names[pairs.right]}" for pairs in self.artifacts.parallel]
         return [
-            ParallelRows(pairs, share, batch.length, specials, seed, name, self.report, alone)
+            ParallelRows(pairs, share, batch.length, specials, seed, name, self.report, alone, causal, turned)
             for pairs, name in zip(self.artifacts.parallel, called, strict=True)
+            for turned in ((False, True) if causal else (False,))  # a decoder reads each pair in both orders
         ]
 
 
@@ -186,8 +199,9 @@ def _monolingual(
     shards: Shards,
     name: str,
     report: Report = silent,
+    causal: bool = False,
 ) -> RowSource:
     length, specials = config.batch.length, artifacts.id_space.specials
     if packing == "stream":
-        return StreamRows(shards, language, length, specials, name)
-    return SentenceRows(shards, language, length, specials, name, report, alone=packing == "sentence")
+        return StreamRows(shards, language, length, specials, name, causal)
+    return SentenceRows(shards, language, length, specials, name, report, packing == "sentence", causal)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from pretrain.config import PretrainConfig
 from pretrain.folder import selected_row
 from synthlang.config import dump_yaml
 from synthlang.export.card import code_block, markdown_table, write_card
 
-HEADER = {"library_name": "transformers", "pipeline_tag": "fill-mask", "tags": ["synthlang"]}
-LOADING = """from transformers import AutoModelForMaskedLM, AutoTokenizer
+LOADING = """from transformers import {auto}, AutoTokenizer
 
-model = AutoModelForMaskedLM.from_pretrained({repo!r}, subfolder={language!r})
+model = {auto}.from_pretrained({repo!r}, subfolder={language!r})
 tokenizer = AutoTokenizer.from_pretrained({repo!r}, subfolder={language!r})"""
 FOLDERS = re.compile(r"(?<![\w./~-])/(?:[^/'\"\n]+/)+")
 """Pattern of the folders of an absolute path, which cards leave out."""
@@ -27,7 +27,7 @@ def language_card(language: str, config: PretrainConfig, run: Path, name: str, p
     if config.sharing.separates or config.objective.uses_language_ids:
         shared = f"These are the weights that **{language}** uses. The separate parts of other languages are left out."
     about = f"{_what(config)} {shared}\n\nThis folder has the tokenizer of **{language}**. {WORDS}"
-    return write_card(language, HEADER, [("", about), *_sections(config, run, name, parents)])
+    return write_card(language, _header(config), [("", about), *_sections(config, run, name, parents)])
 
 
 def run_card(repo: str, config: PretrainConfig, run: Path, name: str, parents: Mapping[str, str]) -> str:
@@ -35,19 +35,26 @@ def run_card(repo: str, config: PretrainConfig, run: Path, name: str, parents: M
     languages = [language.name for language in config.all_languages]
     listed = ", ".join(f"`{language}`" for language in languages)
     about = f"{_what(config)} Each language has a folder with its tokenizer: {listed}. {WORDS}"
-    loading = code_block(LOADING.format(repo=repo, language=languages[-1]), "python")
+    auto = "AutoModelForCausalLM" if config.objective.is_causal else "AutoModelForMaskedLM"
+    loading = code_block(LOADING.format(repo=repo, auto=auto, language=languages[-1]), "python")
     return write_card(
-        repo.rpartition("/")[2], HEADER, [("", about), ("", loading), *_sections(config, run, name, parents)]
+        repo.rpartition("/")[2], _header(config), [("", about), ("", loading), *_sections(config, run, name, parents)]
     )
+
+
+def _header(config: PretrainConfig) -> dict[str, Any]:
+    task = "text-generation" if config.objective.is_causal else "fill-mask"
+    return {"library_name": "transformers", "pipeline_tag": task, "tags": ["synthlang"]}
 
 
 def _what(config: PretrainConfig) -> str:
     languages = ", ".join(f"`{m.name}` from `{FOLDERS.sub('…/', m.source)}`" for m in config.all_languages)
     terms = ", ".join(f"{term} × {weight:g}" for term, weight in config.objective.terms.items())
+    kind = "causal" if config.objective.is_causal else "masked"
     return (
-        f"A masked language model pretrained by synthlang on {languages} with the objective `{config.objective.kind}` "
-        f"({terms}) for {config.steps} steps of {config.batch.rows} × {config.batch.length} tokens "
-        f"(seed {config.seed})."
+        f"A {kind} language model pretrained by synthlang on {languages} with the objective "
+        f"`{config.objective.kind}` ({terms}) for {config.steps} steps of {config.batch.rows} × {config.batch.length} "
+        f"tokens (seed {config.seed})."
     )
 
 
@@ -57,7 +64,8 @@ def _sections(config: PretrainConfig, run: Path, name: str, parents: Mapping[str
     known = [(language, f"{value:.2f}") for language, value in named.items() if value is not None]
     if known:
         table = markdown_table(("language", f"perplexity at step {row['step']}"), known)
-        found.append(("Perplexity", f"The perplexity of masked words in the dev split.\n\n{table}"))
+        of = "all tokens" if config.objective.is_causal else "masked words"
+        found.append(("Perplexity", f"The perplexity of {of} in the dev split.\n\n{table}"))
     found.append(("Settings", code_block(FOLDERS.sub("…/", dump_yaml(config)), "yaml")))
     lines = [f"- run: `{name}`", *(f"- {what}: `{of}`" for what, of in parents.items())]
     return [*found, ("Fingerprints", "\n".join(lines))]

@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pretrain.config import PretrainConfig
-from pretrain.data.masking import masked_per_row
 
 # Peak operations per second in dense bfloat16, from the manufacturer's data sheets.
 PEAKS = {"H200": 989.4e12, "H100 PCIe": 756e12, "H100": 989.4e12, "A100": 312e12, "L40S": 362e12, "L4": 121e12}
@@ -21,17 +20,18 @@ def peak_of(device_name: str) -> float | None:
 
 @dataclass(frozen=True)
 class ModelSize:
-    """The size of an encoder.
+    """The size of a model.
 
     Attributes:
         layers: Number of layers that a token passes.
         hidden: Width d.
         feed_forward: Width of the feed-forward sublayers.
         words: Rows of the tables of word embeddings.
-        outputs: Number of ids among which a masked position chooses.
+        outputs: Number of ids among which a labelled position chooses.
         others: Rows of the tables of positions and languages.
         copies: Further copies of separate layers.
         dense: Whether the head has a dense layer and LayerNorm.
+        biased: Whether the output has a bias.
     """
 
     layers: int
@@ -42,6 +42,7 @@ class ModelSize:
     others: int
     copies: int = 0
     dense: bool = True
+    biased: bool = True
 
     @property
     def parameters(self) -> int:
@@ -49,7 +50,7 @@ class ModelSize:
         d, ff = self.hidden, self.feed_forward
         layer = 4 * d * d + 2 * d * ff + ff + 9 * d
         head = d * d + 3 * d if self.dense else 0
-        return (self.layers + self.copies) * layer + self.words * (d + 1) + self.others * d + 2 * d + head
+        return (self.layers + self.copies) * layer + self.words * (d + self.biased) + self.others * d + 2 * d + head
 
     def flops_of_layer(self, length: int, queries: int) -> int:
         """Return the operations of a layer in the forward pass of a row, with outputs at ``queries`` positions only."""
@@ -62,8 +63,9 @@ class ModelSize:
 
         A product [m, k] × [k, n] has 2mkn operations, and the backward pass has two products for each one of the
         forward pass. The last layer and the head compute only the ``masked`` positions of a row, except for keys and
-        values. Embeddings are looked up and do not count. Without attention, the result is 6 · (number of weights) for
-        each token (Kaplan et al. 2020, "Scaling Laws for Neural Language Models", section 2.1).
+        values. In a decoder these are all positions, and attention counts as if each token saw the whole row.
+        Embeddings are looked up and do not count. Without attention, the result is 6 · (number of weights) for each
+        token (Kaplan et al. 2020, "Scaling Laws for Neural Language Models", section 2.1).
         """
         full, last = self.flops_of_layer(length, length), self.flops_of_layer(length, masked)
         head = 2 * masked * self.hidden * (self.hidden * self.dense + self.outputs)
@@ -95,11 +97,12 @@ def size_of_run(config: PretrainConfig, ids: int | None = None, exported: bool =
         others=(model.positions or config.batch.length) * (parts if separate else 1)
         + (parts if config.objective.uses_language_ids else 0),
         copies=len(sharing.layers) * (parts - 1),
-        dense=model.output == "dense",
+        dense=model.kind == "roberta" and model.output == "dense",
+        biased=model.kind == "roberta",
     )
 
 
 def pretraining_flops(config: PretrainConfig, size: ModelSize) -> float:
     """Return the operations of a whole pretraining of a model."""
     length = config.batch.length
-    return config.tokens * size.flops_per_token(length, masked_per_row(config.objective.mask_rate, length))
+    return config.tokens * size.flops_per_token(length, config.objective.labelled(length))

@@ -1,4 +1,4 @@
-"""Exports: a masked language model with its tokenizer for each language, which load without synthlang."""
+"""Exports: a language model with its tokenizer for each language, which load without synthlang."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from pretrain.checkpoints import disk_errors
 from pretrain.config import PretrainConfig
 from pretrain.folder import CARD
 from pretrain.model.encoder import MaskedLM
+from pretrain.model.kinds import kind_of
 from pretrain.model.to_hf import to_hf
 from synthlang.files import atomic_folder, read_json, write_json
+from synthlang.model_files import CONFIG
 
 
 def export_model(model: MaskedLM, artifacts: Artifacts, config: PretrainConfig, run: Path, name: str) -> None:
@@ -31,7 +33,7 @@ def export_model(model: MaskedLM, artifacts: Artifacts, config: PretrainConfig, 
             settings.save_pretrained(folder)
             with disk_errors():
                 save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-            language.tokenizer.save(folder)
+            language.tokenizer.save(folder, model.causal)
             _limit(folder, model.embeddings.length)
             card = language_card(language.name, config, run, name, artifacts.parents)
             (folder / CARD).write_text(card, encoding="utf-8")
@@ -49,12 +51,12 @@ def verify(folder: Path, weights: Mapping[str, Tensor], carried: bool = False) -
 
     Other keys are allowed only if layers of the original model are ``carried``.
     """
-    from transformers import AutoModelForMaskedLM
     from transformers.utils import logging
 
     verbosity = logging.get_verbosity()
     logging.set_verbosity_error()
-    loaded, info = AutoModelForMaskedLM.from_pretrained(
+    architecture = read_json(folder / CONFIG)["model_type"]
+    loaded, info = kind_of(architecture).auto_class.from_pretrained(
         folder, output_loading_info=True, local_files_only=True, trust_remote_code=False
     )
     logging.set_verbosity(verbosity)

@@ -14,6 +14,7 @@ from rich.filesize import decimal
 from safetensors import SafetensorError, safe_open
 
 from pretrain.memory import FLOAT, memory_of_machine
+from pretrain.model.kinds import kind_of
 from synthlang.errors import InputError
 from synthlang.files import no_such, read_json, user_path
 from synthlang.fingerprint import digest_files
@@ -211,18 +212,17 @@ def _from_hub(name: str) -> Path:
 
 
 def load_model(base: Base) -> PreTrainedModel:
-    """Return the model with its masked-LM head, in float32.
+    """Return the model with its output to the vocabulary, in float32.
 
     Raises:
         InputError: The model cannot be read, or a weight is missing.
     """
-    from transformers import AutoModelForMaskedLM
     from transformers.utils import logging
 
     logging.disable_progress_bar()  # a run has a progress bar of its own
     check_weights(base)
     try:
-        model, info = AutoModelForMaskedLM.from_pretrained(
+        model, info = kind_of(base.config.model_type).auto_class.from_pretrained(
             base.folder,
             config=base.config,
             trust_remote_code=False,
@@ -235,9 +235,9 @@ def load_model(base: Base) -> PreTrainedModel:
         raise _unreadable(base.folder, error) from error
     missing = sorted(info["missing_keys"])
     if missing:
-        reason = f"lacks weights of a masked language model, which would be random: {first_few(missing, 3)}"
+        reason = f"lacks weights of a language model, which would be random: {first_few(missing, 3)}"
         raise InputError(
-            reason, base.folder, hint="use a checkpoint that was saved with its head for masked words", code="missing"
+            reason, base.folder, hint="use a checkpoint that was saved with its output layers", code="missing"
         )
     loaded: PreTrainedModel = model
     return loaded
@@ -255,7 +255,7 @@ def pooler_of(base: Base) -> dict[str, torch.Tensor] | None:
 
 def _unreadable(folder: Path, error: Exception) -> InputError:
     reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
-    reason = f"cannot be read as a masked language model: {reason}"
+    reason = f"cannot be read as a language model: {reason}"
     return InputError(reason, folder, hint=f"{AGAIN}, or use another one", code="damaged")
 
 

@@ -60,9 +60,10 @@ def needed(config: PretrainConfig, processes: int, ids: int) -> tuple[int, int, 
     if config.batch.packing == "sentences":  # the rows are padded, and padding is not computed
         micro //= 2
     share = 2 if config.precision == "bfloat16" else FLOAT
-    # A layer needs at least the inputs of its four products. The last layer and the softmax need masked tokens only.
+    # A layer needs at least the inputs of its four products. The last layer and the softmax need labelled tokens only.
     activations = micro * (size.layers - 1) * (4 * size.hidden + size.feed_forward) * share
-    activations += int(micro * config.objective.mask_rate) * ids * share
+    labelled = micro if config.objective.is_causal else int(micro * config.objective.mask_rate)
+    activations += labelled * ids * share
     return size.parameters * KEPT * FLOAT, activations, rows
 
 

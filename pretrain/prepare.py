@@ -94,7 +94,7 @@ def _vocabulary(
     if config.start is None:
         id_space, bound = build_id_space(config.vocabulary, named, store)
     else:
-        check_start(config.start.model, config.batch.length, config.sharing.layers)
+        check_start(config.start.model, config.batch.length, config.sharing.layers, config.objective.is_causal)
         id_space, bound, extension = hf_id_space(config.start.model, named, store, config.start.extend)
     first, *others = (language.ids for language in id_space.languages)
     alone = config.sharing.softmax == "language" and config.sharing.embeddings == "shared"

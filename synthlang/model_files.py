@@ -23,9 +23,18 @@ Ints = NDArray[np.int64]
 LARGEST_ID = 1 << 24
 """Largest token id that is accepted. The largest vocabularies in use have about a million tokens."""
 LAYERS, WIDTH = 10_000, 1 << 24
-SIZES = {
-    **dict.fromkeys(("num_hidden_layers", "n_layers", "num_attention_heads", "n_heads", "n_langs"), LAYERS),
-    **dict.fromkeys(("hidden_size", "emb_dim", "intermediate_size", "max_position_embeddings", "vocab_size"), WIDTH),
+OTHER_NAMES = {
+    "num_hidden_layers": ("n_layers", "n_layer"),
+    "num_attention_heads": ("n_heads", "n_head"),
+    "hidden_size": ("emb_dim", "n_embd"),
+    "intermediate_size": ("n_inner",),
+    "max_position_embeddings": ("n_positions",),
+}
+"""Names of a size in the configs of XLM and GPT-2, by its name in others."""
+SIZES = {"vocab_size": WIDTH, "n_langs": LAYERS} | {
+    name: LAYERS if size in ("num_hidden_layers", "num_attention_heads") else WIDTH
+    for size, others in OTHER_NAMES.items()
+    for name in (size, *others)
 }
 """Largest accepted value of each size in a config."""
 IGNORED = {
@@ -157,3 +166,9 @@ def _stays_within(units: Ints, text: NDArray[np.uint8]) -> bool:
         if values.max(initial=-1) >= len(text) or np.any(text[values] >> 6 == 0b10):  # 0b10: inside a character
             return False
     return True
+
+
+def size_in(settings: Mapping[str, Any], size: str) -> int | None:
+    """Return a size in the content of a ``config.json``, under any of its names, or None if the config lacks it."""
+    found = (settings.get(name) for name in (size, *OTHER_NAMES.get(size, ())))
+    return next((int(value) for value in found if value is not None), None)

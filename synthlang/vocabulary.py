@@ -293,6 +293,16 @@ def save_tokenizer(tokenizer: Tokenizer, folder: Path, settings: Mapping[str, An
     write_json(folder / "tokenizer_config.json", {**used, "tokenizer_class": "PreTrainedTokenizerFast"})
 
 
+def beginning_only(tokenizer: Tokenizer) -> Tokenizer:
+    """Return a copy of a tokenizer that puts <s> before a text and nothing after it, as a prompt of a decoder."""
+    copy = Tokenizer.from_str(tokenizer.to_str())
+    begin = SPECIAL_TOKENS[BOS]
+    copy.post_processor = processors.TemplateProcessing(
+        single=f"{begin} $A", pair=f"{begin} $A $B:1", special_tokens=[(begin, BOS)]
+    )
+    return copy
+
+
 def nothing_read(where: str, words: int, tokenizer: str) -> InputError:
     """Return the error for data in which no word has a token."""
     reason = f"none of the {words:,} words has a token in {tokenizer}, so nothing would be read"

@@ -26,6 +26,7 @@ class Kind:
     """The attributes of a source of rows that masking reads."""
 
     term: str = "mlm"
+    causal: bool = False
 
 
 def source_of(term: str = "mlm") -> RowSource:

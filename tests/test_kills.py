@@ -27,6 +27,13 @@ STEPS = 40
 OBJECTIVES: dict[str, dict[str, Any]] = {
     "sum": {"objective": {"kind": "sum", "weights": {"mlm": 1.0, "tlm": 0.5, "dict": 2.0, "align": 10.0}}},
     "separate": {"objective__kind": "mlm", "sharing": {"embeddings": "separate", "layers": [1]}},
+    "decoder": {
+        "model__kind": "gpt2",
+        "objective": {
+            "kind": "sum", "dict_target": "switched",
+            "weights": {"clm": 1.0, "mlm": 1.0, "tlm": 0.5, "dict": 2.0, "align": 10.0},
+        },
+    },
     "one language": {
         "objective__kind": "mlm", "sharing": {"embeddings": "separate"},
         "sampling": {"batches": "one-language", "shares": {"parent": 2.0, "trans+inv": 1.0}},
@@ -54,7 +61,7 @@ def last_step(run):
     return rows[-1]["step"] if rows else 0
 
 
-@pytest.mark.parametrize("name", ["sum", "one language"])  # sum has all terms
+@pytest.mark.parametrize("name", ["sum", "decoder", "one language"])  # sum has all terms of encoders, decoder has all
 def test_three_kills_change_nothing(name, tmp_path):
     config, numbers = settings(name, log_every=1), random.Random(name)
     for target in sorted(numbers.sample(range(1, STEPS - 5), 3)):
@@ -95,10 +102,11 @@ def launch(words, told):
     ("start", "name", "more"),
     [
         (two_processes, "sum", {"sharing": {"layers": [1]}}),  # a micro-batch may lack rows
+        (two_processes, "decoder", {"sharing": {"layers": [1]}}),
         (two_processes, "one language", {}),
         (launched, "separate", {}),
     ],
-    ids=["sum", "one language", "launcher"],
+    ids=["sum", "decoder", "one language", "launcher"],
 )
 def test_two_processes_give_the_losses_of_one(start, name, more, tmp_path):
     """Two processes of a launch against one: the same rows, the same losses, nearly the same weights."""

@@ -17,13 +17,15 @@ def _smoke_hidden(model: ModelConfig) -> int:
 
 
 class ModelConfig(StrictModel):
-    """Size, dropout and initialization of a RoBERTa encoder."""
+    """Architecture, size, dropout and initialization of the model."""
 
     smoke: ClassVar[Mapping[str, Any]] = {
         "hidden": _smoke_hidden,
         "feed_forward": lambda model: 4 * _smoke_hidden(model) if model.output == "linear" else 128,
     }
 
+    kind: Annotated[Literal["roberta", "gpt2"], OmitDefaultFromHash()] = "roberta"
+    """Architecture: an encoder (``roberta``), or a decoder (``gpt2``) for the term clm."""
     layers: int = Field(default=8, ge=1)
     """Number of layers."""
     heads: int = Field(default=8, ge=1)
@@ -50,6 +52,13 @@ class ModelConfig(StrictModel):
         if self.hidden % self.heads:
             reason = f"{self.hidden} is not a multiple of heads ({self.heads})"
             raise InputError(reason, keys="hidden", hint=f"use a multiple of {self.heads}", code="conflict")
+        return self
+
+    @model_validator(mode="after")
+    def _as_gpt2(self) -> ModelConfig:
+        if self.kind == "gpt2" and self.output != "dense":
+            reason, hint = "has no effect on gpt2, whose output is always linear", "leave output out"
+            raise InputError(reason, keys="output", hint=hint, code="no_effect")
         return self
 
     @model_validator(mode="after")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field, create_model, field_validator, model_validator
 
+from pretrain.data.masking import masked_per_row
 from pretrain.objectives.table import NAMES, PLUGINS, TERMS
 from pretrain.objectives.term import Need, Term
 from synthlang import plugins
@@ -15,8 +16,12 @@ from synthlang.errors import InputError
 from synthlang.references import OmitDefaultFromHash, resolved
 
 KINDS: dict[str, tuple[str, ...]] = {
-    term.kind: ("mlm", term.name) if term.name != "mlm" else ("mlm",) for term in TERMS if term.kind is not None
+    kind: (base, term.name) if term.name != base else (base,)
+    for base, named in (("mlm", "kind"), ("clm", "causal_kind"))
+    for term in TERMS
+    if (kind := getattr(term, named)) is not None
 } | {"sum": ()}
+"""The terms of each kind of objective. Kinds with clm are for decoders."""
 
 
 def _settings_of(term: Term[Any]) -> type[StrictModel]:
@@ -39,7 +44,10 @@ class MaskingConfig(StrictModel):
     """The terms of the objective, and the masked positions."""
 
     kind: Kind = "mlm"
-    """Terms: mlm, xlm (mlm + tlm), dict_mlm (mlm + dict), align_mlm (mlm + align), or sum (those in ``weights``)."""
+    """Terms: mlm, xlm (mlm + tlm), dict_mlm (mlm + dict), align_mlm (mlm + align), or sum (those in ``weights``).
+
+    Decoders (``model.kind: gpt2``) have clm, tlm_clm, dict_clm, align_clm, or a sum with clm.
+    """
     weights: dict[Name, float] = Field(default_factory=dict)
     """Weight of each term (default: 1, and alpha for ``align``). Terms that the kind does not have are added."""
     mask_rate: float = Field(default=0.15, gt=0.0, lt=1.0)
@@ -74,7 +82,7 @@ class ObjectiveConfig(*reversed(SETTINGS), MaskingConfig):  # type: ignore[misc]
     @model_validator(mode="after")
     def _has_terms(self) -> ObjectiveConfig:
         for term in TERMS:
-            if term.weight_key and self.kind == term.kind and term.name in self.weights:
+            if term.weight_key and term.name in KINDS[self.kind] and term.name in self.weights:
                 reason = f"the weight of the term {term.name} is the key {term.weight_key} for the kind {term.kind}"
                 hint = f"set {term.weight_key}, and leave {term.name} out of weights"
                 raise InputError(reason, keys="weights", hint=hint, code="conflict")
@@ -98,6 +106,15 @@ class ObjectiveConfig(*reversed(SETTINGS), MaskingConfig):  # type: ignore[misc]
     def on(self) -> tuple[Term[Any], ...]:
         return tuple(term for term in TERMS if term.name in self.terms)
 
+    @property
+    def is_causal(self) -> bool:
+        """True if the term clm is in use, which makes the model a decoder."""
+        return "clm" in self.terms
+
+    def labelled(self, length: int) -> int:
+        """Return the number of positions of a row of ``length`` for which the model computes a loss."""
+        return length if self.is_causal else masked_per_row(self.mask_rate, length)
+
     def needing(self, need: Need) -> str | None:
         """Return the first term that needs a data artifact, or None."""
         return next((term.name for term in self.on if need in term.needs), None)
@@ -111,7 +128,10 @@ class ObjectiveConfig(*reversed(SETTINGS), MaskingConfig):  # type: ignore[misc]
         """Return the settings that affect the weights of the model: the terms, and the settings that they read."""
         settings: dict[str, Any] = {"terms": self.terms, "language_ids": self.uses_language_ids}
         known = resolved(self, lambda named: named.name)
-        settings |= {name: known[name] for name in ("mask_rate", "random_words", "mean_over") if name in known}
+        shared = ("mask_rate", "random_words", "mean_over")
+        if self.is_causal and "mlm" not in self.terms:  # no word is masked
+            shared = ("mean_over",)
+        settings |= {name: known[name] for name in shared if name in known}
         for term in self.on:
             settings |= self.model_dump(include={*term.settings.model_fields} - {term.weight_key})
             settings |= {f"{term.name}_format": term.format} if term.format > 1 else {}

@@ -233,6 +233,19 @@ class PretrainConfig(StrictModel):
             raise InputError(reason, keys="sharing.softmax", hint="leave softmax out", code="no_effect")
 
     @model_validator(mode="after")
+    def _kind_fits(self) -> PretrainConfig:
+        objective, is_decoder = self.objective, self.model.kind == "gpt2"
+        if self.start is None and objective.is_causal != is_decoder:
+            reason, hint = "the term clm needs a decoder", "set it to gpt2"
+            if is_decoder:
+                reason, hint = "gpt2 needs the term clm", "set objective.kind to clm, or leave model.kind out"
+            raise InputError(reason, keys="model.kind", hint=hint, code="conflict")
+        if objective.is_causal and "dict" in objective.terms and objective.dict_target != "switched":
+            reason = f"a decoder cannot have {objective.dict_target}, because it only switches words of its input"
+            raise InputError(reason, keys="objective.dict_target", hint="set it to switched", code="conflict")
+        return self
+
+    @model_validator(mode="after")
     def _objective_fits(self) -> PretrainConfig:
         if term := self.objective.needing("pairs"):
             if not self.parallel and not self.derived_pairs:

@@ -45,6 +45,7 @@ class RowSource(Protocol):
         too_long: Number of sentences or sentence pairs that are left out because they do not fit into a row.
         counts: Counts of drawn and omitted sentences by reason.
         optional: The optional fields of Rows that are not None.
+        causal: True if the rows are read from left to right.
         spans: The columns of each language: one span for all columns, or one for each half.
     """
 
@@ -57,6 +58,7 @@ class RowSource(Protocol):
     too_long: int
     counts: dict[str, int]
     optional: frozenset[str]
+    causal: bool
     spans: tuple[Span, ...]
 
     def read(self, numbers: NDArray[np.int64]) -> Rows:
@@ -66,11 +68,15 @@ class RowSource(Protocol):
 
 @dataclass(frozen=True)
 class RowGroup:
-    """Rows ``start`` … ``stop`` − 1 of a batch, which have one source. ``spans`` has the columns of each language."""
+    """Rows ``start`` … ``stop`` − 1 of a batch, which have one source.
+
+    ``spans`` has the columns of each language. ``causal`` rows are read from left to right.
+    """
 
     start: int
     stop: int
     spans: tuple[Span, ...]
+    causal: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,7 +86,7 @@ class Batch:
     Attributes:
         input_ids: Token ids with masks and random words, [rows, length] int64.
         languages: Language of each token, [rows, length] int64.
-        masked: Columns of the masked positions, [rows, k] int64.
+        masked: Columns of the masked positions, [rows, k] int64. None means all columns in order (k = length).
         labels: Ids to predict, or IGNORE where nothing is predicted, [rows, k] int64.
         terms: Number of the term of each masked position (pretrain.objectives.TERMS), [rows, k] int64.
         positions: As in Rows, [rows, length] int64 or None.
@@ -92,7 +98,7 @@ class Batch:
 
     input_ids: NDArray[np.int64]
     languages: NDArray[np.int64]
-    masked: NDArray[np.int64]
+    masked: NDArray[np.int64] | None
     labels: NDArray[np.int64]
     terms: NDArray[np.int64]
     positions: NDArray[np.int64] | None

@@ -93,7 +93,7 @@ class Batches:
             if stop > start:
                 mine = order[start:stop]
                 pieces.append(self._piece(source, count[mine], numbers[mine]))
-                groups.append(RowGroup(start, stop, self.sources[source].spans))
+                groups.append(RowGroup(start, stop, self.sources[source].spans, self.sources[source].causal))
         return _joined(pieces, groups)
 
     @property

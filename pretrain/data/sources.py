@@ -36,17 +36,19 @@ def told_rows(source: RowSource) -> str:
 class StreamRows:
     """Rows cut from a stream: row r is <s> and the tokens r · (length − 1) … (r + 1) · (length − 1) − 1.
 
-    Messages use the ``name`` of the text.
+    Messages use the ``name`` of the text. ``causal`` rows are read from left to right.
 
     Raises:
         InputError: The text does not fill one row.
     """
 
-    term = "mlm"
     optional: frozenset[str] = frozenset()
     too_long = 0  # a sentence may go on in the next row
 
-    def __init__(self, shards: Shards, language: int, length: int, specials: Specials, name: str) -> None:
+    def __init__(
+        self, shards: Shards, language: int, length: int, specials: Specials, name: str, causal: bool = False
+    ) -> None:
+        self.term, self.causal = ("clm" if causal else "mlm"), causal
         self.shards, self.length, self.specials, self.name = shards, length, specials, name
         self.languages: tuple[int, ...] = (language,)
         self.spans: tuple[Span, ...] = ((0, length, language),)
@@ -86,13 +88,11 @@ class SentenceRows:
     sentence </s> …``, in an order with little padding. Messages use the ``name`` of the text.
 
     A sentence that does not fit into a row is left out and counted in ``too_long``. With ``alone``, empty sentences are
-    left out, too.
+    left out, too. ``causal`` rows are read from left to right.
 
     Raises:
         InputError: No sentence is left.
     """
-
-    term = "mlm"
 
     def __init__(
         self,
@@ -103,7 +103,9 @@ class SentenceRows:
         name: str,
         report: Report = silent,
         alone: bool = False,
+        causal: bool = False,
     ) -> None:
+        self.term, self.causal = ("clm" if causal else "mlm"), causal
         self.shards, self.length, self.specials, self.name = shards, length, specials, name
         self.languages: tuple[int, ...] = (language,)
         self.spans: tuple[Span, ...] = ((0, length, language),)
@@ -147,7 +149,7 @@ class CopiesRows:
     def __init__(self, copies: Sequence[RowSource]) -> None:
         first = copies[0]
         self.name, self.term, self.languages, self.length = first.name, first.term, first.languages, first.length
-        self.optional, self.spans = first.optional, first.spans
+        self.optional, self.spans, self.causal = first.optional, first.spans, first.causal
         self.copies = tuple(copies)
         self._stops = np.cumsum([copy.rows for copy in copies])
         self.rows = int(self._stops[-1])
@@ -180,6 +182,9 @@ class ParallelRows:
     With ``alone``, each pair attends only to itself: ``<s> a1 </s> <s> a2 </s> … | <s> b1 </s> <s> b2 </s> …``.
     Positions start again in each sentence.
 
+    ``causal`` rows are read from left to right, so the second half sees the first. With ``turned``, the second language
+    of the pairs comes first.
+
     Attributes:
         size: Number of drawn pairs.
         too_long: Number of drawn pairs that were left out because a side does not fit into half a row.
@@ -201,16 +206,20 @@ class ParallelRows:
         name: str,
         report: Report = silent,
         alone: bool = False,
+        causal: bool = False,
+        turned: bool = False,
     ) -> None:
         if length % 2:
             reason = f"{length} must be even for TLM, which gives each language half a row"
             raise InputError(reason, keys="batch.length", hint="use an even number", code="conflict")
         self.length, self.specials, self.name = length, specials, name
-        self.half = length // 2
-        self.languages: tuple[int, ...] = (parallel.left, parallel.right)
-        self.spans: tuple[Span, ...] = ((0, self.half, parallel.left), (self.half, length, parallel.right))
-        self._shards = (parallel.left_shards, parallel.right_shards)
-        self._pairs = self._usable(parallel.rows, rate, key_of("tlm", seed, parallel.left, parallel.right))
+        self.half, self.causal = length // 2, causal
+        first, second = (1, 0) if turned else (0, 1)
+        both, shards = (parallel.left, parallel.right), (parallel.left_shards, parallel.right_shards)
+        self.languages: tuple[int, ...] = (both[first], both[second])
+        self.spans: tuple[Span, ...] = ((0, self.half, both[first]), (self.half, length, both[second]))
+        self._shards = (shards[first], shards[second])
+        self._pairs = self._usable(parallel.rows[:, [first, second]], rate, key_of("tlm", seed, *both))
         self.alone, task = alone, f"pack {name}"
         self.optional = ALONE if alone else frozenset({"positions", "valid"})
         if alone:

@@ -1,1 +1,1 @@
-"""The model: a masked language model with parts that are shared or separate for each language."""
+"""The model: a language model with parts that are shared or separate for each language."""

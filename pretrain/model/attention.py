@@ -6,6 +6,7 @@ A separate layer has a copy for each language, to which rows and columns are rou
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -32,6 +33,9 @@ class Layer(nn.Module):
     The projections to queries, keys and values are one matrix ``qkv`` [3d, d].
     """
 
+    causal: ClassVar[bool] = False
+    """True if a token attends only to itself and to earlier tokens where no mask is given."""
+
     def __init__(self, shape: ModelConfig, epsilon: float) -> None:
         super().__init__()
         d = shape.hidden
@@ -50,19 +54,29 @@ class Layer(nn.Module):
         False where a token does not attend to another, or [r, 1, w] if this is the same for all tokens.
         """
         q, k, v = self.project(x, columns)
-        if seen is not None and columns is not None and seen.shape[1] > 1:
-            seen = at_columns(seen, columns)
-        context = self.attend(q, k, v, seen, keep[0])
+        context = self.attend(q, k, v, self.seen_at(seen, columns, x.shape[1]), keep[0])
         return self.finish(context, x if columns is None else at_columns(x, columns), keep)
 
-    def of_tokens(self, x: Tensor, packed: Packed, keep: Kept = ALL_KEPT) -> Tensor:
+    def seen_at(self, seen: Tensor | None, columns: Tensor | None, width: int) -> Tensor | None:
+        """Return the attention mask of the queries at ``columns`` [r, k], or of all queries."""
+        if columns is None:
+            return seen
+        if seen is None:
+            return torch.arange(width, device=columns.device) <= columns.unsqueeze(-1) if self.causal else None
+        return at_columns(seen, columns) if seen.shape[1] > 1 else seen
+
+    def of_tokens(self, x: Tensor, packed: Packed, seen: Tensor | None, keep: Kept = ALL_KEPT) -> Tensor:
         """Compute ``forward`` for the tokens [t, d] of padded rows. Only attention is computed on padded rows."""
-        q, k, v = packed.pad(self.qkv(x)).chunk(3, dim=-1)
-        return self.finish(packed.pick(self.attend(q, k, v, packed.valid[:, None], keep[0])), x, keep)
+        q, k, v = packed.pad(self.qkv(self.before(x))).chunk(3, dim=-1)
+        return self.finish(packed.pick(self.attend(q, k, v, seen, keep[0])), x, keep)
+
+    def before(self, x: Tensor) -> Tensor:
+        """Return the input of the projections to queries, keys and values."""
+        return x
 
     def project(self, x: Tensor, columns: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
         """Return queries (at the columns), keys and values of ``x`` [r, w, d], each [r, ·, d]."""
-        d = x.shape[-1]
+        x, d = self.before(x), x.shape[-1]
         if columns is None:
             q, k, v = self.qkv(x).chunk(3, dim=-1)
             return q, k, v
@@ -72,14 +86,16 @@ class Layer(nn.Module):
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None, keep: Tensor | None) -> Tensor:
         """Return softmax(q kᵀ / √(d/heads)) v of all heads (equation 1), [r, ·, d]. ``seen`` is [r, 1 or ·, w]."""
-        size = q.shape[-1] // self.heads
+        size, forwards = q.shape[-1] // self.heads, self.causal and seen is None
         q, k, v = (t.view(*t.shape[:2], self.heads, size).transpose(1, 2) for t in (q, k, v))
         mask = None if seen is None else seen.unsqueeze(1)
         rate = self.rate if self.training else 0.0
         if keep is None or rate == 0.0:
-            context = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=rate)
+            context = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=rate, is_causal=forwards)
         else:  # the fused kernels of a CPU have no dropout
             scores = (q * size**-0.5) @ k.transpose(-1, -2)
+            if forwards:
+                mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device).tril()
             if mask is not None:
                 scores = scores.masked_fill(~mask, float("-inf"))
             context = dropout(scores.softmax(-1), rate, keep, self.training).to(v.dtype) @ v

@@ -8,7 +8,7 @@ the masked positions.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -39,7 +39,7 @@ class Embeddings(nn.Module):
     Attributes:
         words: Word embeddings, [size, d]. Separate embeddings have rows for the ids of each language, one language
             after another.
-        bias: Bias of the tied output for each row of ``words``.
+        bias: Bias of the tied output for each row of ``words``. Without ``biased``, it is 0 and not trained.
         positions: Position embeddings, [positions, d], or [L · positions, d] if separate.
         languages: Language embeddings, which are added to each token, [L, d], or None.
         segments: Differences of the other token types to type 0 in the original checkpoint, [s, d]. They are not
@@ -54,13 +54,18 @@ class Embeddings(nn.Module):
         hidden: int,
         separate: bool,
         language_ids: bool,
+        biased: bool = True,
     ) -> None:
         super().__init__()
         languages = len(ids)
         self.separate, self.size, self.length = separate, size, positions
         self.sizes = [len(own) for own in ids]
         self.words = nn.Parameter(torch.empty(sum(self.sizes) if separate else size, hidden))
-        self.bias = nn.Parameter(torch.zeros(len(self.words)))
+        bias = torch.zeros(len(self.words))
+        if biased:
+            self.bias: Tensor = nn.Parameter(bias)
+        else:
+            self.register_buffer("bias", bias, persistent=False)
         self.positions = nn.Parameter(torch.empty(positions * (languages if separate else 1), hidden))
         self.languages = nn.Parameter(torch.empty(languages, hidden)) if language_ids else None
         for language, own in enumerate(ids):
@@ -114,6 +119,18 @@ class Embeddings(nn.Module):
             return {m: (self.words[self.ids(m)], self.bias[self.ids(m)]) for m in languages}
         return dict.fromkeys(languages, (self.words, self.bias))
 
+    def whole(self, language: int) -> tuple[Tensor, Tensor]:
+        """Return the embeddings [size, d] and biases [size] of all ids. Rows of ``language`` take precedence."""
+        if not self.separate:
+            return self.words, self.bias
+        words = self.words.new_zeros(self.size, self.words.shape[1])
+        bias = self.bias.new_zeros(self.size)
+        outputs = self.outputs(range(len(self.sizes)), restrict=True)
+        order = [language, *(m for m in outputs if m != language)]
+        for other in reversed(order):  # the first of the order is written last
+            words[self.ids(other)], bias[self.ids(other)] = outputs[other]
+        return words, bias
+
 
 def _places(ids: Sequence[NDArray[np.int64]], size: int) -> NDArray[np.int64]:
     """Return the index of each id among the ids of each language, or ABSENT, [L, size]."""
@@ -139,7 +156,7 @@ class Head(nn.Module):
 
 
 class Direct(Head):
-    """XLM's head, which passes the last layer to the output unchanged."""
+    """A head that passes the last states to the output unchanged, as in XLM and GPT-2."""
 
     def __init__(self) -> None:
         nn.Module.__init__(self)
@@ -149,7 +166,7 @@ class Direct(Head):
 
 
 class MaskedLM(nn.Module):
-    """A masked language model of one or more languages, with random weights that are a function of the arguments.
+    """A language model of one or more languages, with random weights that are a function of the arguments.
 
     Args:
         shape: Shape of the encoder.
@@ -162,7 +179,16 @@ class MaskedLM(nn.Module):
         seed: Seed of the weights.
         architecture: Name of the architecture in transformers (default: XLM for a linear output, and else RoBERTa).
         epsilon: Epsilon of LayerNorm (default: the architecture's).
+
+    Attributes:
+        causal: True for a decoder, which predicts next tokens.
+        layer_type: Class of the layers.
+        biased: True if the tied output has a bias.
     """
+
+    causal: ClassVar[bool] = False
+    layer_type: ClassVar[type[Layer]] = Layer
+    biased: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -178,26 +204,29 @@ class MaskedLM(nn.Module):
         epsilon: float | None = None,
     ) -> None:
         super().__init__()
-        architecture = architecture or (XLM if shape.output == "linear" else "roberta")
-        epsilon = EPSILON[architecture] if epsilon is None else epsilon
+        architecture = architecture or (XLM if shape.output == "linear" else shape.kind)
+        epsilon = EPSILON.get(architecture, 1e-5) if epsilon is None else epsilon
         self.shape, self.sharing, self.pad, self.architecture, self.epsilon = shape, sharing, pad, architecture, epsilon
         self.origin: dict[str, Any] | None = None  # the config of the checkpoint that the model started from
         self.language_count = len(ids)
         separate = sharing.embeddings == "separate"
         self._restricts = separate or sharing.softmax == "language"
-        self.embeddings = Embeddings(ids, size, positions, shape.hidden, separate, language_ids)
+        self.embeddings = Embeddings(ids, size, positions, shape.hidden, separate, language_ids, self.biased)
         self.norm = nn.LayerNorm(shape.hidden, eps=epsilon)
         self.layers = nn.ModuleList(
-            SeparateLayers(Layer(shape, epsilon) for _ in range(self.language_count))
+            SeparateLayers(self.layer_type(shape, epsilon) for _ in range(self.language_count))
             if number in sharing.layers
-            else Layer(shape, epsilon)
+            else self.layer_type(shape, epsilon)
             for number in range(1, shape.layers + 1)
         )
-        self.head = Direct() if architecture == XLM else Head(shape.hidden, epsilon)
+        self.head = self._new_head()
         self.noise = Noise()
         self._step_layer: Callable[..., Tensor] = Layer.__call__
         self._exponentials: Exponentials = exponentials
         self._initialise(seed)
+
+    def _new_head(self) -> Head:
+        return Direct() if self.architecture == XLM else Head(self.shape.hidden, self.epsilon)
 
     def _initialise(self, seed: int) -> None:
         generator = torch.Generator().manual_seed(key_of("init", seed) >> 1)  # torch takes signed 64-bit seeds
@@ -210,12 +239,20 @@ class MaskedLM(nn.Module):
                     parameter.fill_(1.0 if name.endswith("norm.weight") else 0.0)
 
     def forward(self, batch: TensorBatch) -> Tensor:
-        """Return −log p(label) at every masked position in nats, or 0 for the label IGNORE, [rows, k] float32."""
-        x, seen = self.embed(batch.input_ids, batch.languages, batch.positions), batch.seen()
+        """Return −log p(label) at every labelled position in nats, or 0 for the label IGNORE, [rows, k] float32."""
+        x, seen = self.embed(batch.input_ids, batch.languages, batch.positions), self.seen(batch)
         for number, layer in enumerate(self.layers, 1):
             columns = batch.masked if number == self.shape.layers else None
             x = self._through(layer, x, seen, columns, batch.groups)
-        return self._losses(self.head(x), batch)
+        return self._losses(self.head(self.last(x)), batch)
+
+    def seen(self, rows: TensorBatch | Text) -> Tensor | None:
+        """Return the attention mask of rows as ``Layer.forward`` takes it."""
+        return rows.seen()
+
+    def last(self, x: Tensor) -> Tensor:
+        """Return the output of the last layer from its states ``x``."""
+        return x
 
     def hidden(self, input_ids: Tensor, language: int, valid: Tensor | None = None) -> Tensor:
         """Return the last layer's output for text [r, w] of one language, [r, w, d]. ``valid`` is False at padding."""
@@ -235,9 +272,10 @@ class MaskedLM(nn.Module):
             return [packed[number] for number in wanted]
         groups = (RowGroup(0, len(text.input_ids), text.spans),)
         x = self.embed(text.input_ids, text.languages, text.positions, text.segments)
-        outputs, seen = {0: x if columns is None else at_columns(x, columns)}, text.seen()
+        outputs, seen = {0: x if columns is None else at_columns(x, columns)}, self.seen(text)
         for number, layer in enumerate(self.layers[: max(wanted)], 1):
             x = self._through(layer, x, seen, columns if number == max(wanted) else None, groups)
+            x = self.last(x) if number == self.shape.layers else x
             if number in wanted:
                 outputs[number] = x if columns is None or number == max(wanted) else at_columns(x, columns)
         return [outputs[number] for number in wanted]
@@ -252,19 +290,34 @@ class MaskedLM(nn.Module):
         rows, width = text.input_ids.shape
         ids, languages, positions, segments = _tokens(text, packed)
         x = self.embed(ids, languages, positions, segments).squeeze(0)
-        last = max(wanted)
+        last, seen = max(wanted), self.seen(text)
         outputs = {0: _rows(x, packed, columns)} if 0 in wanted else {}
         for number, own in enumerate(self.layers[:last], 1):
             layer = own.copy(text.spans[0][2]) if isinstance(own, SeparateLayers) else own
             assert isinstance(layer, Layer)
             if number == last and columns is not None and columns.numel() < len(packed.places):
                 keep = layer.draw(self.noise, rows, columns.shape[1], width)
-                outputs[number] = layer(packed.pad(x), text.seen(), columns, keep)
+                x = layer(packed.pad(x), seen, columns, keep)
+                outputs[number] = self.last(x) if number == self.shape.layers else x
                 break
-            x = layer.of_tokens(x, packed, layer.draw(self.noise, rows, width, width, len(packed.places)))
+            x = layer.of_tokens(x, packed, seen, layer.draw(self.noise, rows, width, width, len(packed.places)))
+            x = self.last(x) if number == self.shape.layers else x
             if number in wanted:
                 outputs[number] = _rows(x, packed, columns)
         return outputs
+
+    def logits(self, text: Text, columns: Tensor | None = None) -> Tensor:
+        """Return the logits of all ids for text of one language, [r, w, V], or [r, k, V] at ``columns`` [r, k].
+
+        With a softmax over one language, logits of other ids are −∞. A causal model predicts the next token.
+        """
+        (language,) = {language for _, _, language in text.spans}
+        weight, bias = self.embeddings.outputs([language], restrict=self._restricts)[language]
+        logits = F.linear(self.head(self.read(text, columns)[0]), weight, bias)
+        if not self._restricts:
+            return logits
+        whole = logits.new_full((*logits.shape[:-1], self.embeddings.size), float("-inf"))
+        return whole.index_copy(-1, self.embeddings.ids(language), logits)
 
     def word_rows(self, ids: Tensor, language: int) -> Tensor:
         """Return the word embeddings of ids [n] of a language, without position or LayerNorm, [n, d]."""
@@ -313,14 +366,14 @@ class MaskedLM(nn.Module):
         return step(layer, x, seen, columns, keep)
 
     def _losses(self, x: Tensor, batch: TensorBatch) -> Tensor:
-        """Return the cross entropy at the masked positions from their last hidden states ``x`` [r, k, d]."""
+        """Return the cross entropy at the labelled positions from their last hidden states ``x`` [r, k, d]."""
         step = self._exponentials if self.training else exponentials
         if not self._restricts:
             weight, bias = self.embeddings.words, self.embeddings.bias
             return masked_loss(x.flatten(0, 1), weight, bias, batch.labels.flatten(), step).view_as(batch.labels)
         languages = sorted({language for group in batch.groups for _, _, language in group.spans})
         outputs = self.embeddings.outputs(languages, restrict=True)
-        own = at_columns(batch.languages.unsqueeze(-1), batch.masked).squeeze(-1)  # language of each masked position
+        own = self._languages_of_labels(batch)
         wanted = batch.labels != IGNORE
         places = self.embeddings.places[own, torch.where(wanted, batch.labels, 0)]
         losses = []
@@ -333,6 +386,11 @@ class MaskedLM(nn.Module):
                 total = total + masked_loss(states, *outputs[language], labels.flatten(), step)
             losses.append(total.view_as(batch.labels[rows]))
         return torch.cat(losses)
+
+    def _languages_of_labels(self, batch: TensorBatch) -> Tensor:
+        """Return the language of the label at each labelled position, [rows, k]."""
+        assert batch.masked is not None
+        return at_columns(batch.languages.unsqueeze(-1), batch.masked).squeeze(-1)
 
 
 def _tokens(text: Text, packed: Packed) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:

@@ -8,25 +8,18 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
-from pretrain.config import ModelConfig, SharingConfig
+from pretrain.config import SharingConfig
 from pretrain.hub import Base, check_weights, load_model, open_base
-from pretrain.model.attention import SeparateLayers
 from pretrain.model.encoder import MaskedLM
-from pretrain.model.from_xlm import LANGUAGES, bert_config, bert_names
-from pretrain.model.hf_names import ARCHITECTURES, LAYER, PARTS, QKV
+from pretrain.model.from_xlm import bert_config, bert_names
+from pretrain.model.hf_names import ARCHITECTURES
+from pretrain.model.kinds import KINDS, kind_of
 from synthlang.errors import InputError
 from synthlang.vocabularies import Extension
 from synthlang.vocabularies.xlm_tokenizer import XLM
 from synthlang.wording import first_few
-
-NEEDED: dict[str, Any] = {
-    "hidden_act": "gelu",
-    "position_embedding_type": "absolute",
-    "is_decoder": False,
-    "tie_word_embeddings": True,
-}
 
 
 def from_hf(
@@ -66,40 +59,34 @@ def from_hf(
     config = _config(base, name)
     loaded = load_model(base)
     source = {key: tensor.detach() for key, tensor in loaded.state_dict().items()}
-    architecture, names = config.model_type, ARCHITECTURES.get(config.model_type, ARCHITECTURES["bert"])
+    architecture, kind = config.model_type, kind_of(config.model_type)
     if architecture == XLM:
         config, source = bert_config(config, name), bert_names(source)
-    shape = _shape_of(config, dropout)
-    before = config.pad_token_id + 1 if names.counts_from_pad else 0
     positions = positions_of(config)
     check_length(name, positions, length)
-    settings = (shape, sharing, ids, size, positions, config.pad_token_id, language_ids)
-    model = MaskedLM(*settings, seed, architecture, config.layer_norm_eps)
+    settings = (kind.shape(config, dropout), sharing, ids, size, positions, pad_of(config), language_ids)
+    model = kind.model(*settings, seed, architecture, kind.epsilon(config))
     model.origin = config.to_dict()
-    words, bias = source.pop(f"{names.body}.embeddings.word_embeddings.weight"), source.pop(names.bias)
+    words, bias = kind.take_words(model, source)
     if extension is not None:
         words, bias = _extended(words, bias, extension, initialise, model)
     if len(words) != size:
         reason = f"has {len(words)} word embeddings, but its tokenizer needs {size}"
         raise InputError(reason, name, hint="put the tokenizer of this model beside its weights", code="conflict")
     with torch.no_grad():
-        _fill_embeddings(model, source, f"{names.body}.embeddings", words, bias, before)
-        if architecture != XLM:
-            _take(source, names.dense, model.head.dense)
-            _take(source, names.norm, model.head.norm)
-        for number, layer in enumerate(model.layers):
-            _fill_layer(source, f"{names.body}.encoder.layer.{number}", layer)
-    left = set(source) - set(names.tied)
-    if left:
-        reason = f"has weights that are not part of its architecture: {first_few(sorted(left), 3)}"
+        kind.fill(model, source, words, bias)
+    if source:
+        reason = f"has weights that are not part of its architecture: {first_few(sorted(source), 3)}"
         raise InputError(
             reason, name, hint="correct model_type in its config.json, or use another model", code="unsupported"
         )
     return model
 
 
-def check_start(name: str, length: int, layers: Sequence[int]) -> None:
+def check_start(name: str, length: int, layers: Sequence[int], is_causal: bool = False) -> None:
     """Check that a run with rows of ``length`` and separate ``layers`` can start from a checkpoint.
+
+    ``is_causal`` is True if the objective has the term clm.
 
     Raises:
         InputError: The checkpoint's settings exclude the run.
@@ -114,8 +101,18 @@ def check_start(name: str, length: int, layers: Sequence[int]) -> None:
         reason = f"{name} has the architecture {XLM}, which can be probed and fine-tuned but not pretrained further"
         hint = f"name a model whose model_type is one of {', '.join(ARCHITECTURES)}"
         raise InputError(reason, keys="start.model", hint=hint, code="unsupported")
+    check_kind(name, kind_of(config.model_type).model.causal, is_causal)
     check_size(name, config.num_hidden_layers, layers)
     check_length(name, positions_of(config), length)
+
+
+def check_kind(name: str, is_decoder: bool, is_causal: bool) -> None:
+    """Check that the model ``name`` is a decoder if and only if the objective is causal."""
+    if is_decoder != is_causal:
+        reason, hint = f"the term clm needs a decoder, but {name} is an encoder", "name a decoder, such as a GPT-2"
+        if is_decoder:
+            reason, hint = f"{name} is a decoder, which needs the term clm", "set objective.kind to clm"
+        raise InputError(reason, keys="start.model", hint=hint, code="conflict")
 
 
 def check_size(name: str, count: int, layers: Sequence[int]) -> None:
@@ -127,8 +124,14 @@ def check_size(name: str, count: int, layers: Sequence[int]) -> None:
 
 def positions_of(config: Any) -> int:
     """Return the length in tokens of the longest row that a checkpoint reads, by its config."""
-    before = config.pad_token_id + 1 if ARCHITECTURES[config.model_type].counts_from_pad else 0
+    names = ARCHITECTURES.get(config.model_type)
+    before = config.pad_token_id + 1 if names is not None and names.counts_from_pad else 0
     return int(config.max_position_embeddings) - before
+
+
+def pad_of(config: Any) -> int:
+    """Return the id of padding by the config of a checkpoint. A decoder without one has the end of a text."""
+    return int(config.eos_token_id if config.pad_token_id is None else config.pad_token_id)
 
 
 def check_length(name: str, positions: int, length: int | None) -> None:
@@ -141,62 +144,18 @@ def check_length(name: str, positions: int, length: int | None) -> None:
 def _config(base: Base, name: str) -> Any:
     """Return the config of a checkpoint, and refuse a checkpoint that our model cannot equal."""
     config = base.config
-    if config.model_type not in (*ARCHITECTURES, XLM):
-        hint = f"name a model whose model_type is one of {', '.join((*ARCHITECTURES, XLM))}"
+    if config.model_type not in (known := [name for kind in KINDS.values() for name in kind.architectures]):
+        hint = f"name a model whose model_type is one of {', '.join(known)}"
         raise InputError(f"is a {config.model_type}, which is not supported", name, hint=hint, code="unsupported")
-    for key, needed in NEEDED.items():
+    for key, needed in kind_of(config.model_type).needed.items():
         found = getattr(config, key, needed)
         if found != needed:
             reason = f"has {key} {found!r}, but only models with {key} {needed!r} can be read"
             raise InputError(reason, name, hint="use another model", code="unsupported")
-    if config.pad_token_id is None:
+    if config.pad_token_id is None and not kind_of(config.model_type).model.causal:
         hint = "set pad_token_id in config.json to the id of the padding token"
         raise InputError("has no pad_token_id", name, hint=hint, code="missing")
     return config
-
-
-def _shape_of(config: Any, dropout: float | None) -> ModelConfig:
-    return ModelConfig(
-        layers=config.num_hidden_layers,
-        heads=config.num_attention_heads,
-        hidden=config.hidden_size,
-        feed_forward=config.intermediate_size,
-        dropout=config.hidden_dropout_prob if dropout is None else dropout,
-        init_std=config.initializer_range,
-    )
-
-
-def _take(source: dict[str, Tensor], name: str, *modules: nn.Module) -> None:
-    for part in PARTS:
-        weight = source.pop(f"{name}.{part}")
-        for module in modules:
-            module.get_parameter(part).copy_(weight)
-
-
-def _fill_layer(source: dict[str, Tensor], place: str, layer: nn.Module) -> None:
-    copies = [*layer] if isinstance(layer, SeparateLayers) else [layer]
-    for ours, theirs in LAYER.items():
-        _take(source, f"{place}.{theirs}", *(copy.get_submodule(ours) for copy in copies))
-    for part in PARTS:
-        fused = torch.cat([source.pop(f"{place}.{name}.{part}") for name in QKV])
-        for copy in copies:
-            copy.get_submodule("qkv").get_parameter(part).copy_(fused)
-
-
-def _fill_embeddings(
-    model: MaskedLM, source: dict[str, Tensor], place: str, words: Tensor, bias: Tensor, before: int
-) -> None:
-    tables = model.embeddings
-    types = source.pop(f"{place}.token_type_embeddings.weight")
-    positions = source.pop(f"{place}.position_embeddings.weight")[before:] + types[0]
-    tables.segments = types[1:] - types[0]
-    tables.positions.copy_(positions.repeat(len(tables.positions) // len(positions), 1))
-    if tables.languages is not None:
-        tables.languages.copy_(source.pop(LANGUAGES, torch.zeros_like(tables.languages)))
-    own = torch.cat([tables.ids(m) for m in range(model.language_count)]) if tables.separate else slice(None)
-    tables.words.copy_(words[own])
-    tables.bias.copy_(bias[own])
-    _take(source, f"{place}.LayerNorm", model.norm)
 
 
 def _extended(

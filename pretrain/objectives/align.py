@@ -28,7 +28,7 @@ class AlignSettings(StrictModel):
 class Align(Term[AlignSettings]):
     """Negative sum of the cosines of the dictionary's pairs (Tang et al. 2022, "ALIGN-MLM", section 3)."""
 
-    name, kind = "align", "align_mlm"
+    name, kind, causal_kind = "align", "align_mlm", "align_clm"
     settings, weight_key = AlignSettings, "alpha"
     needs = frozenset({"dictionary"})
     masked = False

@@ -55,7 +55,7 @@ class Dict(Term[DictSettings]):
     The equation is in Chaudhary et al. 2020, "DICT-MLM", section 2. The released code of ALIGN-MLM shows translations.
     """
 
-    name, kind, format = "dict", "dict_mlm", 2
+    name, kind, causal_kind, format = "dict", "dict_mlm", "dict_clm", 2
     settings = DictSettings
     needs = frozenset({"dictionary"})
     beside = ("mlm",)

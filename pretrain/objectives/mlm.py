@@ -15,4 +15,4 @@ class Mlm(Term[StrictModel]):
     name = kind = "mlm"
 
     def rows(self, settings: StrictModel, texts: Texts) -> Sequence[RowSource]:
-        return texts.monolingual
+        return texts.masked

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pretrain.objectives.align import Align
+from pretrain.objectives.clm import Clm
 from pretrain.objectives.dict import Dict
 from pretrain.objectives.mlm import Mlm
 from pretrain.objectives.term import Term
@@ -16,6 +17,7 @@ OURS: tuple[type[Term[Any]], ...] = (
     Tlm,
     Dict,
     Align,
+    Clm,
 )
 PLUGINS = added("terms", Term, [kind.name for kind in OURS], lambda kind: str(kind.name))
 TERMS: tuple[Term[Any], ...] = tuple(kind() for kind in (*OURS, *PLUGINS.values()))

@@ -24,7 +24,12 @@ class Texts(Protocol):
 
     @property
     def monolingual(self) -> Sequence[RowSource]:
-        """Rows of one language, for each language of the run."""
+        """Rows of one language, for each language of the run. A decoder reads them from left to right."""
+        ...
+
+    @property
+    def masked(self) -> Sequence[RowSource]:
+        """Rows of one language with masked words, for each language of the run."""
         ...
 
     def pairs(self, share: float) -> Sequence[RowSource]:
@@ -54,6 +59,7 @@ class Term(Generic[S]):
     Attributes:
         name: Name in the settings (``weights``), the log and batches.
         kind: The ``kind`` of objective that consists of mlm and this term, or None.
+        causal_kind: The ``kind`` of objective that consists of clm and this term, or None.
         format: Number that is raised when the same settings get another meaning.
         settings: Keys in the section ``objective``.
         weight_key: The key that holds the weight of the term in its kind, or None for the weight 1.
@@ -65,6 +71,7 @@ class Term(Generic[S]):
 
     name: ClassVar[str]
     kind: ClassVar[str | None] = None
+    causal_kind: ClassVar[str | None] = None
     format: ClassVar[int] = 1
     settings: ClassVar[type[StrictModel]] = StrictModel
     weight_key: ClassVar[str | None] = None

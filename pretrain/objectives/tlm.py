@@ -21,7 +21,7 @@ class TlmSettings(StrictModel):
 class Tlm(Term[TlmSettings]):
     """Masked words of rows of sentence pairs (Lample & Conneau 2019, section 3.3)."""
 
-    name, kind = "tlm", "xlm"
+    name, kind, causal_kind = "tlm", "xlm", "tlm_clm"
     settings = TlmSettings
     needs = frozenset({"pairs"})
     language_ids = True

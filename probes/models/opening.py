@@ -260,5 +260,5 @@ def write_model(body: MaskedLM, languages: Languages, folder: Path, record: Mapp
             settings.save_pretrained(new)
             with disk_errors():
                 save_file(weights, new / "model.safetensors", metadata={"format": "pt"})
-            tokenizer.save(new)
+            tokenizer.save(new, body.causal)
     write_json(folder / "done.json", {**record, EXPORT: export_sizes(folder)})

@@ -10,6 +10,7 @@ from pretrain.config import PretrainConfig
 from pretrain.cost import ModelSize, size_of_run
 from probes.models.names import adjusted_from, run_config
 from synthlang.files import read_json, user_path
+from synthlang.model_files import size_in
 from synthlang.sources import open_source
 from synthlang.sources.limited import without_limit
 from synthlang.sources.mini_english.source import MiniEnglish
@@ -20,6 +21,7 @@ TYPE_TOKENS = 2
 
 With this estimate, a vocabulary for 500 types has about 1,200 tokens.
 """
+SIZES = ("num_hidden_layers", "hidden_size", "vocab_size", "max_position_embeddings")
 BUILTIN = "builtin:"
 KNOWN = {"bert-base-multilingual-cased": ModelSize(12, 768, 3072, words=119_547, outputs=119_547, others=512)}
 """Sizes of checkpoints that the catalogue names, for use before they are downloaded."""
@@ -33,11 +35,14 @@ def size_of_model(model: str) -> ModelSize | None:
         if (config := run_config(model)) is not None:
             return size_of_run(config) if config.start is None else size_of_model(config.start.model)
         settings = _settings_of(model)
-        layers, hidden, words = (int(settings[key]) for key in ("num_hidden_layers", "hidden_size", "vocab_size"))
-        wide, positions = int(settings["intermediate_size"]), int(settings["max_position_embeddings"])
-    except (ValueError, KeyError, TypeError):  # there is no such model, or its settings have other names
+        layers, hidden, words, positions = (size_in(settings, key) for key in SIZES)
+        wide = size_in(settings, "intermediate_size") or 4 * (hidden or 0)  # the default of GPT-2
+    except (ValueError, TypeError):  # there is no such model, or its settings are of another type
         return KNOWN.get(Path(model).name)
-    return ModelSize(layers, hidden, wide, words, words, positions)
+    if layers is None or hidden is None or words is None or positions is None:
+        return KNOWN.get(Path(model).name)
+    own_head = "n_layer" not in settings  # which GPT-2 lacks
+    return ModelSize(layers, hidden, wide, words, words, positions, dense=own_head, biased=own_head)
 
 
 def _settings_of(model: str) -> Any:

@@ -81,17 +81,18 @@ class PretrainStage(Stage):
 
     def _check_initial_model(self, inputs: Inputs) -> None:
         """Raise InputError if the run has more layers or longer rows than its initial model."""
-        from pretrain.model.from_hf import check_length, check_size, check_start
+        from pretrain.model.from_hf import check_kind, check_length, check_size, check_start
 
         config = self.config
         if self.init_from is not None:
             first = self.init_from.config
             if first.start is None:
                 check_size("init_from", first.model.layers, config.sharing.layers)
+                check_kind("init_from", first.objective.is_causal, config.objective.is_causal)
             if (limits := limits_of_run(first)) is not None:
                 check_length("init_from", limits.positions, config.batch.length)
         elif config.start is not None and inputs.limits(config.start.model) is not None:
-            check_start(config.start.model, config.batch.length, config.sharing.layers)
+            check_start(config.start.model, config.batch.length, config.sharing.layers, config.objective.is_causal)
 
     def config_in(self, making: Making) -> PretrainConfig:
         """Return the settings of the run, with the folder of its initial model in place of a reference."""

@@ -26,6 +26,8 @@ ROLES = {
     "unk": ("unk_token",),
     "mask": ("mask_token",),
 }
+UNUSED = ("pad", "mask")
+"""Special tokens that a decoder does without. They have the id of the end of a text."""
 NAMES = ("bos_token", "eos_token", "cls_token", "sep_token", "pad_token", "unk_token", "mask_token")
 TOKENIZER_FILES = ("tokenizer.json", "vocab.*", "*.model")
 """Files of which a tokenizer has at least one. SentencePiece writes *.model."""
@@ -74,7 +76,7 @@ def read_checkpoint(name: str) -> Checkpoint:
         reason = f"the tokenizer ({type(loaded).__name__}) has no fast version"
         raise InputError(reason, name, hint="convert the tokenizer to a tokenizer.json first", code="unsupported")
     _check_files(Path(place), name)
-    specials = _specials(loaded, name)
+    specials = _specials(loaded, name, causal=getattr(config, "model_type", None) == "gpt2")
     if (path := paths.get(FILES[0])) is not None and not is_xlm:
         _read(place, lambda: _check_same(backend, Tokenizer.from_file(str(path)), name))
     tokenizer = _read(place, lambda: words_apart(backend, name))
@@ -105,12 +107,14 @@ def _read(place: str, read: Callable[[], T]) -> T:
         raise InputError(f"the tokenizer cannot be read: {reason}", place, hint=hint, code="failed") from error
 
 
-def _specials(loaded: Any, name: str) -> Specials:
+def _specials(loaded: Any, name: str, causal: bool) -> Specials:
     ids = {}
     for role, names in ROLES.items():
         found = next((getattr(loaded, f"{n}_id") for n in names if getattr(loaded, n, None) is not None), None)
+        if found is None and causal and role in UNUSED:
+            found = loaded.eos_token_id
         if found is None:
-            reason = f"the tokenizer has no {names[0]}, which a masked language model needs"
+            reason = f"the tokenizer has no {names[0]}, which a language model needs"
             raise InputError(reason, name, hint="use a model with such a token", code="missing")
         ids[role] = int(found)
     return Specials(**ids)

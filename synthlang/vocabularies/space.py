@@ -18,7 +18,7 @@ from synthlang.config import StrictModel
 from synthlang.corpus import Corpus
 from synthlang.fingerprint import fingerprint
 from synthlang.scripts import SPECIAL_TOKENS
-from synthlang.vocabulary import Encoded, Subwords, encode_corpus, save_tokenizer
+from synthlang.vocabulary import Encoded, Subwords, beginning_only, encode_corpus, save_tokenizer
 
 SMALLEST = len(SPECIAL_TOKENS) + 256  # the specials and every byte
 LARGEST = 10_000_000  # the trainer allocates memory for this number of tokens before it reads a word
@@ -150,9 +150,14 @@ class LanguageTokenizer:
         copies = encoded.ids >= self.subwords.vocabulary.size
         return replace(encoded, ids=encoded.ids + np.where(copies, self.moved, 0))
 
-    def save(self, folder: Path) -> None:
-        """Write a folder that ``AutoTokenizer.from_pretrained`` loads without this project."""
-        save_tokenizer(self.tokenizer, folder, self.settings)
+    def save(self, folder: Path, causal: bool = False) -> None:
+        """Write a folder that ``AutoTokenizer.from_pretrained`` loads without this project.
+
+        For a ``causal`` model, a tokenizer that is trained here does not end a text with </s>. A model of a checkpoint
+        keeps its own tokenizer.
+        """
+        ours = causal and self.settings is None
+        save_tokenizer(beginning_only(self.tokenizer) if ours else self.tokenizer, folder, self.settings)
 
 
 @dataclass(frozen=True, eq=False)

@@ -69,7 +69,7 @@ def random_encoder(body: MaskedLM, key: int) -> MaskedLM:
     The weights depend only on the shape and ``key``. The model is in evaluation mode on the device of ``body``.
     """
     tables = body.embeddings
-    drawn = MaskedLM(
+    drawn = type(body)(
         body.shape,
         body.sharing,
         ids=[tables.ids(member).cpu().numpy() for member in range(body.language_count)],

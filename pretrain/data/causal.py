@@ -1,0 +1,68 @@
+"""Labels of causal models: each position of a row predicts the next token.
+
+Rows that are read from left to right have a label at every position but the last of a sentence or row. In masked rows
+of the same model, the word at a masked position is predicted one position earlier ("masked next-token prediction",
+Charpentier and Samuel 2024, "GPT or BERT: why not both?", section 3). All rows of such a run have ``length`` labels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pretrain.data.batch import IGNORE, Batch, Rows, RowSource
+from pretrain.data.masking import Ids, Masked, Masker
+from synthlang.rng import key_of, uniform
+
+
+class CausalMasker(Masker):
+    """Labelling of the rows of a causal model. The arguments are those of Masker."""
+
+    def mask(self, rows: Rows, source: RowSource, samples: Ids) -> Batch:
+        """Label rows, whose numbers in the whole run are ``samples`` [rows].
+
+        Terms may change the input of a row, such as dictionary switching. Labels are the unchanged words. A changed
+        position belongs to the term that changed it.
+        """
+        if not source.causal:
+            return self._shifted(super().mask(rows, source, samples), rows)
+        columns = np.broadcast_to(np.arange(self.length), rows.ids.shape)
+        inside = self.is_word[rows.ids] if rows.valid is None else self.is_word[rows.ids] & rows.valid
+
+        def draw(name: str) -> NDArray[np.float64]:
+            return uniform(key_of(name, self.seed), samples[:, None], columns)
+
+        masked = Masked(columns, rows.ids, inside, rows.ids, rows.languages, np.where(inside, rows.ids, IGNORE))
+        terms = np.full(rows.ids.shape, self.terms.index(source.term), np.int64)
+        for name, relabel in self.relabels.items():
+            shown = masked.shown
+            masked, taken = relabel(masked, draw)
+            terms[taken & (masked.shown != shown)] = self.terms.index(name)
+        labels = following(rows.ids, rows)
+        fields = rows.positions, rows.valid, rows.sentences
+        return Batch(masked.shown, masked.languages, None, labels, terms, *fields, (), samples)
+
+    def _shifted(self, batch: Batch, rows: Rows) -> Batch:
+        """Move the labels of masked positions to the positions before them."""
+        assert batch.masked is not None
+        labels = np.full(batch.input_ids.shape, IGNORE, np.int64)
+        terms = np.full(batch.input_ids.shape, batch.terms.flat[0], np.int64)
+        np.put_along_axis(labels, batch.masked, batch.labels, axis=1)
+        np.put_along_axis(terms, batch.masked, batch.terms, axis=1)
+        terms[:, :-1] = terms[:, 1:]
+        return replace(batch, masked=None, labels=following(labels, rows), terms=terms)
+
+
+def following(values: Ids, rows: Rows) -> Ids:
+    """Return the value after each position, or IGNORE where a row or sentence ends, [rows, length].
+
+    A sentence or half of a row begins where positions begin again.
+    """
+    result = np.full(values.shape, IGNORE, np.int64)
+    inside = np.ones(values.shape, bool) if rows.valid is None else rows.valid
+    if rows.positions is not None:
+        inside = inside & (rows.positions > 0)
+    result[:, :-1] = np.where(inside[:, 1:], values[:, 1:], IGNORE)
+    return result

@@ -1,0 +1,95 @@
+"""GPT-2's decoder (Radford et al. 2019, section 2.3), with the separate parts of the encoder.
+
+The model is numerically equal to transformers' GPT2LMHeadModel. It differs from the encoder in these points:
+
+- Tokens attend only to themselves and to earlier tokens, unless the rows of a batch are masked (GPT-BERT, Charpentier
+  and Samuel 2024).
+- LayerNorm precedes each sublayer, and one more follows the last layer. There is none after the embeddings.
+- The activation is the approximation of GELU by tanh.
+- The output is the transposed word embedding, without a bias or layers before it.
+- Initial weights of the layers whose output is added to the residual stream are smaller by √(2 · layers).
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from pretrain.model.attention import Kept, Layer
+from pretrain.model.dropout import add_dropout, dropout
+from pretrain.model.encoder import Direct, Head, MaskedLM
+from pretrain.model.tensors import TensorBatch
+from pretrain.model.text import Text
+
+
+class PreNormLayer(Layer):
+    """A layer of GPT-2: x + attention(LayerNorm(x)), then x + feed-forward(LayerNorm(x))."""
+
+    causal: ClassVar[bool] = True
+
+    def before(self, x: Tensor) -> Tensor:
+        """Return the input of the projections to queries, keys and values."""
+        normed: Tensor = self.attention_norm(x)
+        return normed
+
+    def finish(self, context: Tensor, x: Tensor, keep: Kept) -> Tensor:
+        """Apply the output projection of attention and the feed-forward network, [r, ·, d]."""
+        x = add_dropout(x, self.out(context), self.rate, keep[1], self.training)
+        hidden = self.down(F.gelu(self.up(self.norm(x)), approximate="tanh"))
+        return add_dropout(x, hidden, self.rate, keep[2], self.training)
+
+
+class CausalLM(MaskedLM):
+    """A causal language model of one or more languages. ``norm`` is the LayerNorm after the last layer."""
+
+    causal: ClassVar[bool] = True
+    layer_type: ClassVar[type[Layer]] = PreNormLayer
+    biased: ClassVar[bool] = False
+
+    def _new_head(self) -> Head:
+        return Direct()
+
+    def _initialise(self, seed: int) -> None:
+        super()._initialise(seed)
+        with torch.no_grad():
+            for name, parameter in self.named_parameters():
+                if name.endswith((".out.weight", ".down.weight")):
+                    parameter.mul_((2 * self.shape.layers) ** -0.5)
+
+    def embed(
+        self, input_ids: Tensor, languages: Tensor, positions: Tensor | None, segments: Tensor | None = None
+    ) -> Tensor:
+        """Return the input of the first layer, [r, w, d]. See ``Embeddings.forward`` for the arguments."""
+        x: Tensor = self.embeddings(input_ids, languages, positions, segments)
+        rate = self.shape.dropout
+        keep = self.noise.keep(rate, *x.shape) if self.training and rate else None
+        return dropout(x, rate, keep, self.training)
+
+    def last(self, x: Tensor) -> Tensor:
+        """Return the output of the last layer from its states ``x``, as transformers counts it: after LayerNorm."""
+        normed: Tensor = self.norm(x)
+        return normed
+
+    def seen(self, rows: TensorBatch | Text) -> Tensor | None:
+        """Return the attention mask, [r, w, w], or None if each token attends to all tokens before it.
+
+        Padding after the last token of a row needs no mask, since no token attends to it.
+        """
+        seen, (count, width) = rows.seen(), rows.input_ids.shape
+        masked = [g for g in rows.groups if not g.causal] if isinstance(rows, TensorBatch) else []
+        if not masked and (rows.positions is None or seen is None):
+            return None
+        before = torch.ones(width, width, dtype=torch.bool, device=rows.input_ids.device).tril()
+        whole = before.expand(count, -1, -1) if seen is None else seen & before
+        for group in masked:  # whose tokens attend to the whole row or sentence
+            own = slice(group.start, group.stop)
+            every = torch.ones_like(before) if seen is None else seen[own].expand(-1, width, -1)
+            whole = torch.cat([whole[: own.start], every.expand(own.stop - own.start, -1, -1), whole[own.stop :]])
+        return whole
+
+    def _languages_of_labels(self, batch: TensorBatch) -> Tensor:
+        """Return the language of the label at each position, which is that of the next token."""
+        return torch.cat([batch.languages[:, 1:], batch.languages[:, -1:]], dim=1)

@@ -1,0 +1,84 @@
+"""The table of model kinds: the class of each, and its conversion to and from Hugging Face."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor
+
+from pretrain.config import ModelConfig
+from pretrain.model import gpt2_hf, roberta_hf
+from pretrain.model.encoder import MaskedLM
+from pretrain.model.gpt2 import CausalLM
+from pretrain.model.hf_names import ARCHITECTURES
+from synthlang.vocabularies.xlm_tokenizer import XLM
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of model (``model.kind``).
+
+    Attributes:
+        model: Our class.
+        architectures: Names of the architectures in transformers.
+        auto: Name of the class of transformers that loads the model with its output.
+        needed: Settings that a checkpoint must have.
+        epsilon: Function from the config of a checkpoint to the epsilon of LayerNorm.
+        shape: Function from the config of a checkpoint and a dropout rate to the shape of the model.
+        take_words: Function that removes the word embeddings and the output bias from the weights of a checkpoint.
+        fill: Function that copies the other weights of a checkpoint into our model, and removes them, too.
+        to_hf: Function from our model and a language to the config and the weights of an equal model of transformers.
+    """
+
+    model: type[MaskedLM]
+    architectures: tuple[str, ...]
+    auto: str
+    needed: Mapping[str, Any]
+    epsilon: Callable[[Any], float]
+    shape: Callable[[Any, float | None], ModelConfig]
+    take_words: Callable[[MaskedLM, dict[str, Tensor]], tuple[Tensor, Tensor]]
+    fill: Callable[[MaskedLM, dict[str, Tensor], Tensor, Tensor], None]
+    to_hf: Callable[[MaskedLM, int], tuple[PretrainedConfig, dict[str, Tensor]]]
+
+    @property
+    def auto_class(self) -> Any:
+        import transformers
+
+        return getattr(transformers, self.auto)
+
+
+KINDS = {
+    "roberta": Kind(
+        MaskedLM,
+        (*ARCHITECTURES, XLM),
+        "AutoModelForMaskedLM",
+        roberta_hf.NEEDED,
+        lambda config: float(config.layer_norm_eps),
+        roberta_hf.shape_of,
+        roberta_hf.take_words,
+        roberta_hf.fill,
+        roberta_hf.to_roberta,
+    ),
+    "gpt2": Kind(
+        CausalLM,
+        ("gpt2",),
+        "AutoModelForCausalLM",
+        gpt2_hf.NEEDED,
+        lambda config: float(config.layer_norm_epsilon),
+        gpt2_hf.shape_of,
+        gpt2_hf.take_words,
+        gpt2_hf.fill,
+        gpt2_hf.to_gpt2,
+    ),
+}
+"""The kinds by name, as ``model.kind`` gives it."""
+
+
+def kind_of(architecture: str) -> Kind:
+    """Return the kind of an architecture of transformers."""
+    return next((kind for kind in KINDS.values() if architecture in kind.architectures), KINDS["roberta"])

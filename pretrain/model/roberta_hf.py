@@ -1,0 +1,193 @@
+"""Conversion of our encoder to and from RoBERTa, XLM-R, BERT and XLM."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from pretrain.config import ModelConfig
+from pretrain.model.attention import SeparateLayers
+from pretrain.model.encoder import MaskedLM
+from pretrain.model.from_xlm import LANGUAGES, xlm_names
+from pretrain.model.hf_names import ARCHITECTURES, LAYER, PARTS, QKV, Names
+from synthlang.vocabularies import OURS
+from synthlang.vocabularies.xlm_tokenizer import XLM
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig
+
+
+NEEDED: dict[str, Any] = {
+    "hidden_act": "gelu",
+    "position_embedding_type": "absolute",
+    "is_decoder": False,
+    "tie_word_embeddings": True,
+}
+
+
+def names_of(model: MaskedLM) -> Names:
+    """Return the names of a model's parts in transformers. The layers of an XLM are those of BERT."""
+    return ARCHITECTURES["bert" if model.architecture == XLM else model.architecture]
+
+
+def shape_of(config: Any, dropout: float | None) -> ModelConfig:
+    """Return the shape of an encoder by its config. ``dropout`` replaces the rate for hidden states."""
+    return ModelConfig(
+        layers=config.num_hidden_layers,
+        heads=config.num_attention_heads,
+        hidden=config.hidden_size,
+        feed_forward=config.intermediate_size,
+        dropout=config.hidden_dropout_prob if dropout is None else dropout,
+        init_std=config.initializer_range,
+    )
+
+
+def take_words(model: MaskedLM, source: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+    """Remove the word embeddings and the output bias from the weights of a checkpoint, and return them."""
+    names = names_of(model)
+    return source.pop(f"{names.body}.embeddings.word_embeddings.weight"), source.pop(names.bias)
+
+
+def fill(model: MaskedLM, source: dict[str, Tensor], words: Tensor, bias: Tensor) -> None:
+    """Copy the weights of a checkpoint into our model, and remove them from ``source``."""
+    names = names_of(model)
+    _fill_embeddings(model, source, names, words, bias)
+    if model.architecture != XLM:
+        _take(source, names.dense, model.head.dense)
+        _take(source, names.norm, model.head.norm)
+    for number, layer in enumerate(model.layers):
+        _fill_layer(source, f"{names.body}.encoder.layer.{number}", layer)
+    for name in names.tied:
+        source.pop(name, None)
+
+
+def _take(source: dict[str, Tensor], name: str, *modules: nn.Module) -> None:
+    for part in PARTS:
+        weight = source.pop(f"{name}.{part}")
+        for module in modules:
+            module.get_parameter(part).copy_(weight)
+
+
+def _fill_layer(source: dict[str, Tensor], place: str, layer: nn.Module) -> None:
+    copies = [*layer] if isinstance(layer, SeparateLayers) else [layer]
+    for ours, theirs in LAYER.items():
+        _take(source, f"{place}.{theirs}", *(copy.get_submodule(ours) for copy in copies))
+    for part in PARTS:
+        fused = torch.cat([source.pop(f"{place}.{name}.{part}") for name in QKV])
+        for copy in copies:
+            copy.get_submodule("qkv").get_parameter(part).copy_(fused)
+
+
+def _fill_embeddings(model: MaskedLM, source: dict[str, Tensor], names: Names, words: Tensor, bias: Tensor) -> None:
+    tables, place = model.embeddings, f"{names.body}.embeddings"
+    before = model.pad + 1 if names.counts_from_pad else 0
+    types = source.pop(f"{place}.token_type_embeddings.weight")
+    positions = source.pop(f"{place}.position_embeddings.weight")[before:] + types[0]
+    tables.segments = types[1:] - types[0]
+    tables.positions.copy_(positions.repeat(len(tables.positions) // len(positions), 1))
+    if tables.languages is not None:
+        tables.languages.copy_(source.pop(LANGUAGES, torch.zeros_like(tables.languages)))
+    own = torch.cat([tables.ids(m) for m in range(model.language_count)]) if tables.separate else slice(None)
+    tables.words.copy_(words[own])
+    tables.bias.copy_(bias[own])
+    _take(source, f"{place}.LayerNorm", model.norm)
+
+
+def to_roberta(model: MaskedLM, language: int) -> tuple[PretrainedConfig, dict[str, Tensor]]:
+    """Return the config and weights of an equal encoder of Hugging Face for one language (see ``to_hf``)."""
+    is_xlm, names, shape, tables = model.architecture == XLM, names_of(model), model.shape, model.embeddings
+    words, bias = tables.whole(language)
+    first = language * tables.length if tables.separate else 0
+    positions = tables.positions[first : first + tables.length]
+    before = model.pad + 1 if names.counts_from_pad else 0
+    types = torch.zeros(1, shape.hidden) if tables.languages is None else tables.languages[language : language + 1]
+    body = f"{names.body}.embeddings"
+    state = {
+        f"{body}.word_embeddings.weight": words,
+        f"{body}.position_embeddings.weight": torch.cat([positions.new_zeros(before, shape.hidden), positions]),
+        f"{body}.token_type_embeddings.weight": torch.cat([types.to(words), types.to(words) + tables.segments]),
+        names.bias: bias,
+        **_pair(f"{body}.LayerNorm", model.norm),
+    }
+    if not is_xlm:
+        state |= _pair(names.dense, model.head.dense) | _pair(names.norm, model.head.norm)
+    for number, layer in enumerate(model.layers):
+        own = layer.copy(language) if isinstance(layer, SeparateLayers) else layer
+        state |= _layer_to_hf(own, f"{names.body}.encoder.layer.{number}")
+    return (_xlm_config(model), xlm_names(state)) if is_xlm else (_hf_config(model, names, before), state)
+
+
+def _pair(name: str, module: nn.Module) -> dict[str, Tensor]:
+    return {f"{name}.{part}": module.get_parameter(part) for part in PARTS}
+
+
+def _layer_to_hf(layer: nn.Module, place: str) -> dict[str, Tensor]:
+    state: dict[str, Tensor] = {}
+    for ours, theirs in LAYER.items():
+        state |= _pair(f"{place}.{theirs}", layer.get_submodule(ours))
+    for part in PARTS:
+        chunks = layer.get_submodule("qkv").get_parameter(part).chunk(3)
+        state |= {f"{place}.{name}.{part}": chunk for name, chunk in zip(QKV, chunks, strict=True)}
+    return state
+
+
+def _hf_config(model: MaskedLM, names: Names, before: int) -> PretrainedConfig:
+    """Return the Hugging Face config. Settings that we do not have come from the original checkpoint."""
+    import transformers
+
+    shape, tables = model.shape, model.embeddings
+    settings: dict[str, Any] = {"bos_token_id": OURS.bos, "eos_token_id": OURS.eos} if model.origin is None else {}
+    settings |= model.origin or {}
+    settings |= {
+        "architectures": [names.model],
+        "dtype": "float32",
+        "vocab_size": tables.size,
+        "hidden_size": shape.hidden,
+        "num_hidden_layers": shape.layers,
+        "num_attention_heads": shape.heads,
+        "intermediate_size": shape.feed_forward,
+        "hidden_act": "gelu",
+        "hidden_dropout_prob": shape.dropout,
+        "attention_probs_dropout_prob": shape.dropout,
+        "initializer_range": shape.init_std,
+        "layer_norm_eps": model.epsilon,
+        "max_position_embeddings": tables.length + before,
+        "type_vocab_size": 1 + len(tables.segments),
+        "pad_token_id": model.pad,
+        "tie_word_embeddings": True,
+    }
+    config: PretrainedConfig = getattr(transformers, names.config)(**settings)
+    return config
+
+
+def _xlm_config(model: MaskedLM) -> PretrainedConfig:
+    """Return the config of an XLM with learned positions and without language embeddings."""
+    from transformers import XLMConfig
+
+    shape, tables = model.shape, model.embeddings
+    specials = {f"{name}_index": getattr(OURS, name) for name in ("bos", "eos", "pad", "unk", "mask")}
+    return XLMConfig(
+        architectures=["XLMWithLMHeadModel"],
+        dtype="float32",
+        vocab_size=tables.size,
+        emb_dim=shape.hidden,
+        n_layers=shape.layers,
+        n_heads=shape.heads,
+        dropout=shape.dropout,
+        attention_dropout=shape.dropout,
+        gelu_activation=True,
+        sinusoidal_embeddings=False,
+        n_langs=1,
+        use_lang_emb=False,
+        max_position_embeddings=tables.length,
+        embed_init_std=shape.init_std,
+        init_std=shape.init_std,
+        layer_norm_eps=model.epsilon,
+        **specials,
+        bos_token_id=OURS.bos,
+        eos_token_id=OURS.eos,
+        pad_token_id=OURS.pad,
+        tie_word_embeddings=True,
+    )
