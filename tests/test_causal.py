@@ -14,16 +14,25 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, 
 from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 from pretrain.build import dev_batches, new_model, train_batches
-from pretrain.config import ObjectiveConfig, PretrainConfig
+from pretrain.config import ModelConfig, ObjectiveConfig, PretrainConfig, SharingConfig
 from pretrain.data.batch import IGNORE, Rows
 from pretrain.data.causal import CausalMasker
 from pretrain.data.masking import random_word_tables
 from pretrain.data.sources import ParallelRows, SentenceRows, StreamRows
 from pretrain.folder import read_metrics
+from pretrain.model.gpt2 import CausalLM
+from pretrain.model.text import Text
 from pretrain.objectives.dict import Translated
 from pretrain.objectives.table import NAMES
 from pretrain.prepare import prepare
 from pretrain.run import Trainer, pretrain
+from probes.models.opening import open_pretrained
+from probes.transfer.config import FeaturesConfig, TransferConfig
+from probes.transfer.features import Features
+from probes.transfer.result import seed_record
+from probes.transfer.run import Transfer
+from probes.transfer.splits import load_data
+from probes.transfer.tasks.base import Batch
 from synthlang.config import parse
 from synthlang.dictionary.ids import Synonyms
 from synthlang.store import Store
@@ -32,7 +41,7 @@ from tests.data_cases import parallel_of, random_sentences, shards_of
 from tests.masking_cases import SIZE, WORDS, copies, masker_of, monolingual, source_of
 from tests.refusals import refused
 from tests.runs import assert_same_run, run_anew
-from tests.tiny import PRETRAIN, changed
+from tests.tiny import PRETRAIN, TRANSFER, changed
 
 LENGTH = 32
 LEFT = random_sentences(60, 11, seed=1, shortest=1)
@@ -326,3 +335,46 @@ def test_a_run_starts_from_a_gpt2_and_exports_its_tokenizer(tmp_path):
     assert json.loads((export / "config.json").read_text())["eos_token_id"] == 0
     wrong = parse(PretrainConfig, {**settings, "objective": {"kind": "mlm"}})
     assert refused(prepare, wrong, Store(tmp_path / "store")) == ("start.model", "conflict")
+
+
+@pytest.mark.parametrize("settings", [{"subword": "last"}, {"subword": "mean"}, {"layers": [0, 2]}, {"top_layers": 1}])
+def test_a_head_reads_words_at_their_last_subword_and_rows_at_their_last_token(settings):
+    shape = ModelConfig(kind="gpt2", layers=2, heads=2, hidden=12, feed_forward=20, dropout=0.0, init_std=0.3)
+    body = CausalLM(shape, SharingConfig(), (np.arange(30),), 30, 8, 1, False, 0).eval()
+    ids = torch.tensor([[0, 7, 8, 9, 10, 11, 12, 2], [0, 20, 21, 22, 2, 1, 1, 1]])
+    words = torch.tensor([[[1, 1], [2, 4], [5, 6]], [[1, 2], [3, 3], [0, 0]]])
+    config = FeaturesConfig(**{"subword": "last", **settings})
+    features = Features({"source": body, "target": body}, config).eval()
+    valid = ids != 1
+    text = Text.of(ids, 0, valid)
+    each = body.read(text, layers=range(3))
+    states = sum(each[layer] for layer in config.layers) / len(config.layers)
+    for layer in features.top:
+        states = layer(states, valid[:, None], None)
+    last = [7, 4]
+    found = features(Batch(text, None, valid, {}, "source", np.arange(2)))
+    mask = torch.ones(2, 3, dtype=torch.bool)
+    of_words = features(Batch(text, words, mask, {}, "source", np.arange(2)))
+    for row, column in enumerate(last):
+        torch.testing.assert_close(found[row, 0], states[row, column])
+        torch.testing.assert_close(found[row, 1 : column + 1], states[row, 1 : column + 1])
+        torch.testing.assert_close(of_words[row, 0], states[row, column])
+        for place, (start, stop) in enumerate(words[row].tolist()[: 3 - row], 1):
+            mean = states[row, start : stop + 1].mean(0)
+            torch.testing.assert_close(of_words[row, place], mean if config.subword == "mean" else states[row, stop])
+
+
+def test_a_decoder_is_opened_probed_and_fine_tuned(finished):
+    """As a run and by one of its exports. Words are read at their last subword, and the first is refused."""
+    opened = open_pretrained(str(finished / "run"), None)
+    export = open_pretrained(str(finished / "run" / "export" / "trans+inv"), "trans+inv")
+    ids = torch.tensor([[0, 310, 320, 330]])
+    theirs = AutoModelForCausalLM.from_pretrained(finished / "run" / "export" / "trans+inv").eval()
+    for model, language in ((opened.model.eval(), 1), (export.model.eval(), 0)):
+        torch.testing.assert_close(model.logits(Text.of(ids, language)), theirs(ids).logits, rtol=1e-5, atol=1e-5)
+    settings = parse(TransferConfig, {**TRANSFER, "task": "pos", "features": {"subword": "last"}})
+    data = load_data(settings, opened)
+    record = seed_record(Transfer(opened, data, settings).run(0), "accuracy")
+    assert 0 < record["sup"] <= 100 and record["zs"] is not None
+    first = parse(TransferConfig, {**TRANSFER, "task": "pos"})
+    assert refused(Transfer, opened, data, first) == ("features.subword", "conflict")

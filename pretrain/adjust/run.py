@@ -12,6 +12,7 @@ from pretrain.adjust.vectors import encoder_of, layer_numbers
 from pretrain.devices import process_state
 from pretrain.folder import EXPORT, export_sizes, read_metrics
 from pretrain.hub import Base, load_model, longest_input, open_base
+from pretrain.model.kinds import kind_of
 from pretrain.run_lock import check_folder, mark_folder, only_run
 from pretrain.stopping import Flag
 from synthlang.errors import InputError
@@ -43,6 +44,9 @@ def _adjust(config: AdjustConfig, run: Path, report: Report, say: Say, stop: Fla
     if base.is_xlm:
         reason = f"{config.model} has the architecture xlm, which can be probed and fine-tuned but not adjusted"
         raise InputError(reason, keys="model", hint="name another model", code="unsupported")
+    if kind_of(base.config.model_type).model.causal:
+        reason = f"{config.model} is a decoder, which can be probed and fine-tuned but not adjusted"
+        raise InputError(reason, keys="model", hint="name an encoder", code="unsupported")
     model = load_model(base)
     layer_numbers(config.loss.layers, encoder_of(model))  # raises an error before any work
     with process_state().main_process_first():  # the aligner runs once, in the main process

@@ -16,6 +16,7 @@ from pretrain.config import ModelConfig
 from pretrain.model.attention import Layer, at_columns
 from pretrain.model.dropout import Noise
 from pretrain.model.encoder import MaskedLM
+from pretrain.model.text import Text
 from probes.models.pretrained import Role, bounded_batches
 from probes.rotation.features import Rotation
 from probes.transfer.config import FeaturesConfig
@@ -26,28 +27,39 @@ from synthlang.rng import key_of
 MOST = 1 << 31  # maximum size of cached states, in bytes; the states of larger sets are computed in each epoch
 
 
-def pick_words(states: Tensor, words: Tensor, subword: str) -> Tensor:
-    """Return the states [r, 1 + k, d] of ``<s>`` and of k words, from the states [r, w, d] of all columns.
+def pick_words(states: Tensor, words: Tensor, subword: str, whole: Tensor) -> Tensor:
+    """Return the states [r, 1 + k, d] of whole rows and of k words, from the states [r, w, d] of all columns.
 
-    ``words`` [r, k, 2] has the first and the last column of each word.
+    ``words`` [r, k, 2] has the first and the last column of each word. ``whole`` [r, 1] is from ``whole_rows``.
     """
     if subword != "mean":
-        return at_columns(states, word_slots(words, subword))
+        return at_columns(states, word_slots(words, subword, whole))
     columns = torch.arange(states.shape[1], device=states.device)
     inside = ((columns >= words[..., :1]) & (columns <= words[..., 1:])).to(states.dtype)
     weights = inside / inside.sum(-1, keepdim=True).clamp(min=1.0)
-    return torch.cat([states[:, :1], weights @ states], dim=1)
+    return torch.cat([at_columns(states, whole), weights @ states], dim=1)
 
 
-def word_slots(words: Tensor, subword: str) -> Tensor:
-    """Return the columns [r, 1 + k] to read: 0 for ``<s>``, then the first or last column of ``words`` [r, k, 2]."""
-    return F.pad(words[..., 1 if subword == "last" else 0], (1, 0))
+def word_slots(words: Tensor, subword: str, whole: Tensor) -> Tensor:
+    """Return the columns [r, 1 + k] to read: ``whole`` [r, 1], then the first or last column of ``words`` [r, k, 2]."""
+    return torch.cat([whole, words[..., 1 if subword == "last" else 0]], dim=1)
+
+
+def whole_rows(text: Text, is_causal: bool) -> Tensor:
+    """Return the column whose state stands for each row, [r, 1]: ``<s>``, or the last token, which sees the row."""
+    rows, width = text.input_ids.shape
+    columns = torch.arange(width, device=text.input_ids.device)
+    if not is_causal:
+        return columns[:1].expand(rows, 1)
+    valid = torch.ones_like(text.input_ids) if text.valid is None else text.valid
+    return (valid * columns).amax(1, keepdim=True)
 
 
 class Features(nn.Module):
-    """States [r, 1 + k, width] of a batch: the state of ``<s>`` (column 0), then one state for each word.
+    """States [r, 1 + k, width] of a batch: the state of the row (column 0), then one state for each word.
 
-    A batch without words gives the states of all columns, [r, w, width]. Unused weights, such as the output layer and
+    The state of a row is that of ``<s>``, or of the last token in a decoder. A batch without words gives the states of
+    all columns, [r, w, width], with the state of the row in column 0. Unused weights, such as the output layer and
     the layers above the last one that is read, are not trained. New layers on top have the proportions of the model.
     Their weights are drawn from PyTorch's random generator.
 
@@ -123,7 +135,7 @@ class Features(nn.Module):
         body, layers = self.body(batch.role), self.layers[batch.role]
         columns = None
         if batch.words is not None and not self.reads_all:
-            columns = word_slots(batch.words, self.config.subword)
+            columns = word_slots(batch.words, self.config.subword, whole_rows(batch.text, body.causal))
         with torch.no_grad() if self.frozen else nullcontext():
             states = body.read(batch.text, columns, layers)
             if batch.role in self.rotations:
@@ -134,14 +146,21 @@ class Features(nn.Module):
             return torch.cat(states, -1) if self.config.combine == "concat" else torch.stack(states).mean(0)
 
     def finish(self, states: Tensor, batch: Batch) -> Tensor:
-        """Apply the new layers to the result of ``read``, and select the states of words."""
-        if not self.reads_all:
-            return states
+        """Apply the new layers to the result of ``read``, and select the states of rows and words."""
+        is_causal = self.body(batch.role).causal
+        if self.reads_all:
+            states = self._through_top(states, batch)
+        whole = whole_rows(batch.text, is_causal)
+        if batch.words is None:
+            return torch.cat([at_columns(states, whole), states[:, 1:]], dim=1) if is_causal else states
+        return pick_words(states, batch.words, self.config.subword, whole) if self.reads_all else states
+
+    def _through_top(self, states: Tensor, batch: Batch) -> Tensor:
         rows, width = states.shape[:2]
         for layer in self.top:
             assert isinstance(layer, Layer)
             states = layer(states, batch.text.seen(), None, layer.draw(self.noise, rows, width, width))
-        return states if batch.words is None else pick_words(states, batch.words, self.config.subword)
+        return states
 
     def _freeze(self, body: MaskedLM, deepest: int) -> None:
         """Freeze unused weights and weights that the settings keep fixed. ``deepest`` is the last layer in use."""

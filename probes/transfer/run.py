@@ -41,6 +41,7 @@ from probes.transfer.splits import DEV, MIXED, TransferData
 from probes.transfer.tasks.base import Examples
 from probes.transfer.tasks.heads import ClassifyHead
 from probes.transfer.tasks.metrics import Floats, Metric
+from probes.transfer.tasks.table import TASKS
 from synthlang import plugins
 from synthlang.dictionary.word_dictionary import read_muse
 from synthlang.errors import InputError
@@ -121,6 +122,7 @@ class Transfer:
             maps_fingerprint(user_path(config.rotation.map))  # raises its errors before anything is read
         elif config.rotation is not None and config.rotation.dictionary is not None:
             read_muse(user_path(config.rotation.dictionary))
+        check_subwords(config, pretrained.model.causal or pretrained.target_model.causal)
         self.pretrained, self.data, self.config = pretrained, data, config
         self.report, self.store, self.shared = report, store, shared
         self.name = f"{config.task} {pretrained.name} → {pretrained.language_name('target')}"
@@ -436,6 +438,14 @@ def check_one_model(config: TransferConfig, has_own_parts: bool, architecture: s
     if has_own_parts:
         reason = "saving a model with separate weights for its languages is not supported"
         raise InputError(reason, hint="run the transfer without saving models", code="unsupported")
+
+
+def check_subwords(config: TransferConfig, is_causal: bool) -> None:
+    """Raise InputError if a decoder would read words at their first subword, where it does not see the rest."""
+    firsts = [tried.features.subword == "first" for _, tried in combinations(config)]
+    if is_causal and any(firsts) and "features.subword" in TASKS[config.task].settings:
+        reason = "is first, but a decoder sees a whole word only at its last subword"
+        raise InputError(reason, keys="features.subword", hint="set it to last", code="conflict")
 
 
 def rank(scores: Sequence[float], best: int) -> list[int]:
