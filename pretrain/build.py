@@ -75,7 +75,12 @@ def trained_model(run: Path, config: PretrainConfig, artifacts: Artifacts) -> Ma
 def build_objective(config: PretrainConfig, artifacts: Artifacts, device: torch.device) -> Objective:
     own = {term.name: term.own_loss(config.objective, artifacts, device) for term in config.objective.on}
     corpora = _corpora(config, artifacts) if config.objective.mean_over == "corpora" else None
-    return Objective(config.objective.terms, {name: loss for name, loss in own.items() if loss is not None}, corpora)
+    return Objective(
+        config.objective.terms,
+        {name: loss for name, loss in own.items() if loss is not None},
+        corpora,
+        config.objective.is_causal,
+    )
 
 
 def _corpora(config: PretrainConfig, artifacts: Artifacts) -> dict[str, Corpus]:

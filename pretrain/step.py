@@ -43,8 +43,8 @@ class LossModule(nn.Module):
         self.model = model
         self.objective = objective
 
-    def forward(self, batch: TensorBatch) -> dict[str, Tensor]:
-        return self.objective.sums(self.model, batch)
+    def forward(self, batch: TensorBatch, scales: Mapping[str, Tensor] | None = None) -> dict[str, Tensor]:
+        return self.objective.sums(self.model, batch, scales)
 
 
 class GradientStep(ABC, Generic[B]):
@@ -136,11 +136,15 @@ class GradientStep(ABC, Generic[B]):
         accelerator, half = self.accelerator, HALF.get(self.precision)
         with nullcontext() if is_last else accelerator.no_sync(self.module):
             with torch.autocast(accelerator.device.type, half, enabled=half is not None):
-                losses: dict[str, Tensor] = self.module(self.on_device(batch))
+                losses: dict[str, Tensor] = self.module(*self.inputs(batch, scales))
             # DDP averages gradients over ranks, but the counts are sums over ranks.
             whole = torch.stack([scales[name] * loss for name, loss in losses.items()]).sum()
             accelerator.backward(self.scaler.scale(whole * accelerator.num_processes))
         return {name: loss.detach() for name, loss in losses.items()}
+
+    def inputs(self, batch: B, scales: Mapping[str, Tensor | float]) -> tuple[Any, ...]:  # noqa: ARG002
+        """Return the arguments of the module for a micro-batch whose sums are multiplied by ``scales``."""
+        return (self.on_device(batch),)
 
     def _global_counts(self, batches: Sequence[B]) -> dict[str, Tensor]:
         """Count the summands of each loss over all micro-batches and ranks."""
@@ -173,3 +177,7 @@ class Step(GradientStep[Batch]):
 
     def on_device(self, batch: Batch) -> TensorBatch:
         return TensorBatch.of(batch, self.accelerator.device)
+
+    def inputs(self, batch: Batch, scales: Mapping[str, Tensor | float]) -> tuple[Any, ...]:
+        """Return the arguments of LossModule."""
+        return self.on_device(batch), scales

@@ -24,7 +24,6 @@ from pretrain.artifacts import Artifacts, Parallel, RunLanguage
 from pretrain.build import build_objective, new_model, train_batches
 from pretrain.config import ModelConfig, PretrainConfig
 from pretrain.cost import peak_of, size_of_run
-from pretrain.data.masking import masked_per_row
 from synthlang.dictionary.ids import IdDictionary
 from synthlang.language import PARENT
 from synthlang.rng import uniform
@@ -32,7 +31,11 @@ from synthlang.shards import Shards
 from synthlang.vocabularies import OURS, IdSpace, LanguageTokenizer
 from synthlang_bench.measured import Figures, call, in_turns, medians, peak_memory_mb, tell, where
 
-OBJECTIVES = ("mlm", "align_mlm", "xlm", "dict_mlm")
+OBJECTIVES = {
+    "roberta": ("mlm", "align_mlm", "xlm", "dict_mlm"),
+    "gpt2": ("clm", "align_clm", "tlm_clm", "dict_clm"),
+}
+"""The objectives of each kind of model, the plain one first."""
 PACKINGS = ("stream", "sentences", "sentence")
 LONG = 1_000_000  # number of steps that is given to compile: auto
 GPU_WORKERS = 4  # workers of the Trainer's data loader; with the default of 0 the GPU would wait for the collator
@@ -52,26 +55,30 @@ class Shape:
     length: int
     mask_rate: float = 0.15
 
-    def flops_per_token(self, all_positions: bool = False) -> float:
+    def flops_per_token(self, all_positions: bool = False, objective: str = "mlm") -> float:
         """Return the operations of a training step for each token (``ModelSize.flops_per_token``).
 
         ``all_positions`` counts the operations of Hugging Face's class, which computes the last layer and the head at
         all positions.
         """
-        masked = self.length if all_positions else masked_per_row(self.mask_rate, self.length)
-        size = size_of_run(self.config("mlm", "float32", "off", 1), self.ids)
-        return size.flops_per_token(self.length, masked)
+        config = self.config(objective, "float32", "off", 1)
+        labelled = self.length if all_positions else config.objective.labelled(self.length)
+        return size_of_run(config, self.ids).flops_per_token(self.length, labelled)
 
     def config(
         self, objective: str, precision: str, compiled: str, steps: int, packing: str = "stream"
     ) -> PretrainConfig:
+        kind = next(kind for kind, objectives in OBJECTIVES.items() if objective in objectives)
+        settings = {"mask_rate": self.mask_rate, "kind": objective}
+        if objective == "dict_clm":
+            settings["dict_target"] = "switched"
         return PretrainConfig.model_validate(
             {
                 "source": "builtin:mini-english",
                 "language": "trans",
                 "steps": steps,
-                "model": self.model.model_dump(),
-                "objective": {"mask_rate": self.mask_rate, "kind": objective},
+                "model": {**self.model.model_dump(), "kind": kind},
+                "objective": settings,
                 "batch": {"rows": self.rows, "length": self.length, "packing": packing},
                 "optimizer": {"learning_rate": 1e-4, "warmup_steps": 0},
                 "precision": precision,
@@ -193,7 +200,7 @@ def write_start(options: Namespace) -> Figures:
     from pretrain.model.to_hf import to_hf
 
     shape, folder = SHAPES[options.shape], options.folder
-    config = shape.config("mlm", "float32", "off", options.steps)
+    config = shape.config(options.objective, "float32", "off", options.steps)
     artifacts = artifacts_of(shape, options.steps)
     settings, weights = to_hf(new_model(config, artifacts), 0)
     settings.save_pretrained(folder)
@@ -202,20 +209,22 @@ def write_start(options: Namespace) -> Figures:
     for step in range(options.steps):
         batch = batches.batch(step)
         ids = batch.input_ids.copy()
-        np.put_along_axis(ids, batch.masked, np.where(batch.labels >= 0, batch.labels, ids[0, 0]), axis=1)
+        if batch.masked is not None:
+            np.put_along_axis(ids, batch.masked, np.where(batch.labels >= 0, batch.labels, ids[0, 0]), axis=1)
         rows.append(ids)
     np.save(f"{folder}/rows.npy", np.concatenate(rows))
     return {}
 
 
 def run_theirs(options: Namespace) -> Figures:
-    """Run transformers' Trainer with DataCollatorForLanguageModeling, as in the run_mlm script.
+    """Run transformers' Trainer with DataCollatorForLanguageModeling, as in the scripts run_mlm and run_clm.
 
     The weights and rows are in ``folder``. Model, data, dropout and batch equal ours.
     """
     import transformers as hf
 
-    shape, gpu = SHAPES[options.shape], torch.cuda.is_available()
+    shape, gpu, causal = SHAPES[options.shape], torch.cuda.is_available(), options.objective == "clm"
+    collator = partial(hf.DataCollatorForLanguageModeling, mlm=not causal, mlm_probability=shape.mask_rate)
     rows = np.load(Path(options.folder) / "rows.npy", mmap_mode="r")
     names = zip(("bos_token", "pad_token", "eos_token", "unk_token", "mask_token"), SPECIALS, strict=True)
     tokenizer = hf.PreTrainedTokenizerFast(tokenizer_object=shape.tokenizer(), **dict(names))
@@ -241,9 +250,11 @@ def run_theirs(options: Namespace) -> Figures:
             disable_tqdm=True,
         )
         trainer = hf.Trainer(
-            model=hf.RobertaForMaskedLM.from_pretrained(options.folder, trust_remote_code=False),
+            model=(hf.GPT2LMHeadModel if causal else hf.RobertaForMaskedLM).from_pretrained(
+                options.folder, trust_remote_code=False
+            ),
             args=settings,
-            data_collator=hf.DataCollatorForLanguageModeling(tokenizer, mlm_probability=shape.mask_rate),
+            data_collator=collator(tokenizer),
             train_dataset=Rows(rows),
             callbacks=[AfterStep()],
         )
@@ -272,13 +283,13 @@ def _settings(options: Namespace) -> Figures:
     shape = SHAPES[options.shape]
     return {
         "shape": options.shape,
-        "model": {"ids": shape.ids, **shape.model.model_dump(exclude_none=True)},
+        "model": {"ids": shape.ids, **shape.model.model_dump(exclude_none=True), "kind": options.model},
         "batch": {"rows": shape.rows, "length": shape.length, "mask_rate": shape.mask_rate},
         "compile": options.compile,
         **where(),
         "flops_per_token": {
-            "ours": shape.flops_per_token(),
-            "all_positions": shape.flops_per_token(all_positions=True),
+            "ours": shape.flops_per_token(objective=options.objective),
+            "all_positions": shape.flops_per_token(all_positions=True, objective=options.objective),
             "counted": "2mkn of each matrix product of forward, three times (backward has two for one); nothing else",
         },
         "peak_flops": peak_of(torch.cuda.get_device_name()) if torch.cuda.is_available() else None,
@@ -288,7 +299,7 @@ def _settings(options: Namespace) -> Figures:
 def _against(options: Namespace, settings: Figures) -> Figures:
     """Measure both sides in turns, and return the ratio of the medians, also for each precision."""
     with tempfile.TemporaryDirectory() as folder:
-        more = {"folder": folder, "objective": "mlm"}
+        more = {"folder": folder}
         call(write_start, options, **more)
         each = [(side, precision) for precision in options.precision for side in SIDES]
         sides = {(s, p): partial(call, SIDES[s], options, precision=p, **more) for s, p in each}
@@ -307,17 +318,18 @@ def _against(options: Namespace, settings: Figures) -> Figures:
 
 
 def _objectives(options: Namespace, precision: str) -> Figures:
-    """Measure a step with each objective and with MLM, in turns."""
-    sides = {name: partial(call, run_ours, options, precision=precision, objective=name) for name in OBJECTIVES}
+    """Measure a step with each objective and with the plain one, in turns."""
+    plain, names = options.objective, OBJECTIVES[options.model]
+    sides = {name: partial(call, run_ours, options, precision=precision, objective=name) for name in names}
     found = {name: _median(runs) for name, runs in in_turns(sides, options.repeats).items()}
     for figures in found.values():
-        figures["speed_by_that_of_mlm"] = figures["tokens_per_second"] / found["mlm"]["tokens_per_second"]
-        figures["cpu_speed_by_that_of_mlm"] = found["mlm"]["step_cpu_seconds"] / figures["step_cpu_seconds"]
+        figures[f"speed_by_that_of_{plain}"] = figures["tokens_per_second"] / found[plain]["tokens_per_second"]
+        figures[f"cpu_speed_by_that_of_{plain}"] = found[plain]["step_cpu_seconds"] / figures["step_cpu_seconds"]
     return found
 
 
 def _packings(options: Namespace, precision: str) -> Figures:
-    """Measure a step of MLM with each packing and with streams, in turns. Padding does not count as tokens."""
+    """Measure a step of MLM or CLM with each packing and with streams, in turns. Padding does not count as tokens."""
     sides = {name: partial(call, run_ours, options, precision=precision, packing=name) for name in PACKINGS}
     found = {name: _median(runs) for name, runs in in_turns(sides, options.repeats).items()}
     stream = found["stream"]
@@ -351,7 +363,8 @@ def main(arguments: list[str] | None = None) -> int:
         choices=["hf"],
         help="Training step to compare with: hf, the Trainer of transformers (default: none).",
     )
-    parser.add_argument("--objectives", action="store_true", help="Comparison of each objective with MLM.")
+    parser.add_argument("--model", choices=[*OBJECTIVES], default="roberta", help="Model kind (default: %(default)s).")
+    parser.add_argument("--objectives", action="store_true", help="Comparison of each objective with MLM or CLM.")
     parser.add_argument("--packings", action="store_true", help="Comparison of each packing with streams.")
     parser.add_argument("--shape", choices=[*SHAPES], default="v16k", help="Shape of the model (default: %(default)s).")
     precision = (
@@ -375,8 +388,9 @@ def main(arguments: list[str] | None = None) -> int:
         "--warmup", type=int, default=3, help="Number of steps of a run that are not measured (default: %(default)s)."
     )
     parser.add_argument("--out", type=Path, help="JSON file for the results (default: standard output only).")
-    parser.set_defaults(objective="mlm", packing="stream")
+    parser.set_defaults(packing="stream")
     options = parser.parse_args(arguments)
+    options.objective = OBJECTIVES[options.model][0]
     if min(options.repeats, options.warmup) < 1 or options.steps <= options.warmup:
         parser.error("--repeats and --warmup must be at least 1, --steps more than --warmup")
     result: Figures = {"settings": _settings(options)}

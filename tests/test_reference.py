@@ -39,7 +39,10 @@ def test_every_key_is_listed_with_its_default(name):
 def test_keys_of_inner_models_stand_under_their_place():
     text = keys(configs()["pretrain"])
     section = text.split("### `objective`")[1].split("###")[0]
-    assert "| `kind` | `mlm`, `xlm`, `dict_mlm`, `align_mlm`, `clm`, `tlm_clm`, `dict_clm`, `align_clm`, `sum` | `mlm` |" in section
+    assert (
+        "| `kind` | `mlm`, `xlm`, `dict_mlm`, `align_mlm`, `clm`, `tlm_clm`, `dict_clm`, `align_clm`, `sum` | `mlm` |"
+        in section
+    )
     assert "| `alpha` | number" in section and "| `10.0` |" in section
     assert "### `languages[]`" in text and "### `start.extend`" in text
     assert "### `transforms[]` of kind `invert`" in keys(configs()["language"])

@@ -238,13 +238,16 @@ class MaskedLM(nn.Module):
                 if parameter.ndim < 2:
                     parameter.fill_(1.0 if name.endswith("norm.weight") else 0.0)
 
-    def forward(self, batch: TensorBatch) -> Tensor:
-        """Return −log p(label) at every labelled position in nats, or 0 for the label IGNORE, [rows, k] float32."""
+    def forward(self, batch: TensorBatch, weights: Tensor | None = None) -> Tensor:
+        """Return −log p(label) at every labelled position in nats, or 0 for the label IGNORE, [rows, k] float32.
+
+        ``weights`` [rows, k] save memory. The gradient of the result must then be proportional to them.
+        """
         x, seen = self.embed(batch.input_ids, batch.languages, batch.positions), self.seen(batch)
         for number, layer in enumerate(self.layers, 1):
             columns = batch.masked if number == self.shape.layers else None
             x = self._through(layer, x, seen, columns, batch.groups)
-        return self._losses(self.head(self.last(x)), batch)
+        return self._losses(self.head(self.last(x)), batch, weights)
 
     def seen(self, rows: TensorBatch | Text) -> Tensor | None:
         """Return the attention mask of rows as ``Layer.forward`` takes it."""
@@ -365,12 +368,13 @@ class MaskedLM(nn.Module):
         step = self._step_layer if self.training else Layer.__call__
         return step(layer, x, seen, columns, keep)
 
-    def _losses(self, x: Tensor, batch: TensorBatch) -> Tensor:
+    def _losses(self, x: Tensor, batch: TensorBatch, weights: Tensor | None) -> Tensor:
         """Return the cross entropy at the labelled positions from their last hidden states ``x`` [r, k, d]."""
         step = self._exponentials if self.training else exponentials
         if not self._restricts:
-            weight, bias = self.embeddings.words, self.embeddings.bias
-            return masked_loss(x.flatten(0, 1), weight, bias, batch.labels.flatten(), step).view_as(batch.labels)
+            weight, bias, labels = self.embeddings.words, self.embeddings.bias, batch.labels
+            each = None if weights is None else weights.flatten()
+            return masked_loss(x.flatten(0, 1), weight, bias, labels.flatten(), step, each).view_as(labels)
         languages = sorted({language for group in batch.groups for _, _, language in group.spans})
         outputs = self.embeddings.outputs(languages, restrict=True)
         own = self._languages_of_labels(batch)
@@ -380,10 +384,11 @@ class MaskedLM(nn.Module):
         for group in batch.groups:
             rows = slice(group.start, group.stop)
             states, total = x[rows].flatten(0, 1), torch.zeros((), device=x.device)
+            each = None if weights is None else weights[rows].flatten()
             for language in sorted({language for _, _, language in group.spans}):
                 # A row with several languages passes through the softmax of each, which ignores the other positions.
                 labels = torch.where(wanted[rows] & (own[rows] == language), places[rows], IGNORE)
-                total = total + masked_loss(states, *outputs[language], labels.flatten(), step)
+                total = total + masked_loss(states, *outputs[language], labels.flatten(), step, each)
             losses.append(total.view_as(batch.labels[rows]))
         return torch.cat(losses)
 

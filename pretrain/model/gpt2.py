@@ -73,6 +73,11 @@ class CausalLM(MaskedLM):
         normed: Tensor = self.norm(x)
         return normed
 
+    def _losses(self, x: Tensor, batch: TensorBatch, weights: Tensor | None) -> Tensor:
+        if weights is None and not torch.is_grad_enabled():
+            weights = torch.ones(batch.labels.shape, device=x.device)  # without gradients, any weights save memory
+        return super()._losses(x, batch, weights)
+
     def seen(self, rows: TensorBatch | Text) -> Tensor | None:
         """Return the attention mask, [r, w, w], or None if each token attends to all tokens before it.
 

@@ -4,6 +4,10 @@ The cross entropy needs one buffer of the size of the logits, while PyTorch keep
 gradients. The logits z of a position with the label y are replaced by u = exp(z − max z) − s·[y] with s = Σ exp(z − max
 z). The gradient is u/s, so backward has two matrix products and no pass over the logits. The exponentials are computed
 in float32 for a few rows at a time, which stay in a CPU's cache.
+
+With a label at every position, as in a decoder, even one buffer is large. If the weight of each position in the whole
+loss is known in the forward pass, the gradients are computed there, for a block of positions at a time. The backward
+pass then only multiplies them by a number.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ from pretrain.data.batch import IGNORE
 
 CHUNK = {"cpu": 1 << 18}  # number of logits that are processed at a time
 LARGE_CHUNK = 1 << 28  # the same number on an accelerator, where large kernels are faster
+BLOCK = {"cpu": 1 << 23}  # number of logits in memory at a time if weights are given; LARGE_CHUNK on an accelerator
 
 SMALLEST = 1e-8  # smallest norm, so that a row of zeros has the cosine 0
 
@@ -60,14 +65,66 @@ class _SlotLoss(Function):
         return scale * (u @ weight), u.t() @ (scale * hidden), (u.t() @ scale).squeeze(1), None, None
 
 
+class _BlockLoss(Function):
+    """The loss with gradients that are computed for a block of positions at a time, for given weights."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, hidden: Tensor, weight: Tensor, bias: Tensor, labels: Tensor, step: Exponentials, weights: Tensor,
+        learns: bool,
+    ) -> Tensor:  # fmt: skip
+        device = hidden.device.type
+        dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else hidden.dtype
+        size = len(weight)
+        rows, fewer = (max(1, by.get(device, LARGE_CHUNK) // size) for by in (BLOCK, CHUNK))
+        largest = weights.amax().clamp_min(SMALLEST)  # so that gradients of half precision do not underflow
+        gradients = [torch.zeros_like(x, dtype=torch.float32) for x in (hidden, weight, bias)] if learns else []
+        losses = []
+        with torch.autocast(device, enabled=False):
+            table, offset = weight.to(dtype), bias.to(dtype)
+            for start in range(0, len(hidden), rows):
+                here = slice(start, start + rows)
+                states, wanted = hidden[here].to(dtype), labels[here] != IGNORE
+                index = torch.where(wanted, labels[here], 0).unsqueeze(1)
+                logits = torch.addmm(offset, states, table.t())
+                parts = zip(torch.split(logits, fewer), torch.split(index, fewer), strict=True)
+                totals, found = zip(*[step(part, at) for part, at in parts], strict=True)
+                losses.append(torch.where(wanted, torch.cat(found), 0.0))
+                if learns:
+                    scale = torch.where(wanted, weights[here] / largest / torch.cat(totals), 0.0).unsqueeze(1).to(dtype)
+                    gradients[0][here] = scale * (logits @ table)
+                    gradients[1] += logits.t() @ (scale * states)
+                    gradients[2] += (logits.t() @ scale).squeeze(1)
+        ctx.save_for_backward(weights.sum() / largest, *gradients)
+        return torch.cat(losses)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        total, *gradients = ctx.saved_tensors
+        factor = gradient.sum() / total.clamp_min(SMALLEST)  # the gradient is proportional to the weights
+        return *(factor * each for each in gradients), None, None, None, None
+
+
 def masked_loss(
-    hidden: Tensor, weight: Tensor, bias: Tensor, labels: Tensor, step: Exponentials = exponentials
+    hidden: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    labels: Tensor,
+    step: Exponentials = exponentials,
+    weights: Tensor | None = None,
 ) -> Tensor:
     """Return −log softmax(hidden weightᵀ + bias) at ``labels`` in nats, or 0 for the label IGNORE, [n] float32.
 
     The shapes are hidden [n, d], weight [V, d], bias [V] and labels [n]. ``step`` may be a compiled ``exponentials``.
+    With ``weights`` [n], only some logits are in memory at a time. The gradient of the result must then be proportional
+    to the weights.
     """
-    loss: Tensor = _SlotLoss.apply(hidden, weight, bias, labels, step)  # type: ignore[no-untyped-call]
+    loss: Tensor
+    if weights is None:
+        loss = _SlotLoss.apply(hidden, weight, bias, labels, step)  # type: ignore[no-untyped-call]
+    else:
+        learns = torch.is_grad_enabled()
+        loss = _BlockLoss.apply(hidden, weight, bias, labels, step, weights, learns)  # type: ignore[no-untyped-call]
     return loss
 
 

@@ -48,11 +48,17 @@ class Objective:
         weights: Weights of the terms in use.
         own: Losses of the terms that are not sums over masked positions.
         corpora: The languages of the rows of each corpus, by name.
+        in_blocks: True to compute the gradients of logits for a block of positions at a time, to save memory.
     """
 
     def __init__(
-        self, weights: Mapping[str, float], own: Mapping[str, OwnLoss], corpora: Mapping[str, Corpus] | None = None
+        self,
+        weights: Mapping[str, float],
+        own: Mapping[str, OwnLoss],
+        corpora: Mapping[str, Corpus] | None = None,
+        in_blocks: bool = False,
     ) -> None:
+        self.in_blocks = in_blocks
         assert weights.keys() <= {*NAMES}, "known terms"
         assert own.keys() == {t.name for t in TERMS if t.name in weights and not t.masked}, "their own losses"
         # Rows of one term may have positions of another term, which count even without a weight.
@@ -83,9 +89,15 @@ class Objective:
 
         return {name: count(part) for name, part in self.parts.items()}
 
-    def sums(self, model: MaskedLM, batch: TensorBatch) -> dict[str, Tensor]:
-        """Return the sum of each loss, in nats for masked positions."""
-        losses = model(batch) if self.names != (*self.own,) else None
+    def sums(
+        self, model: MaskedLM, batch: TensorBatch, scales: Mapping[str, Tensor] | None = None
+    ) -> dict[str, Tensor]:
+        """Return the sum of each loss, in nats for labelled positions.
+
+        ``scales`` are the factors by which the sums are multiplied afterwards, up to a common factor.
+        """
+        weights = None if scales is None or not self.in_blocks else self._weights(batch, scales)
+        losses = model(batch, weights) if self.names != (*self.own,) else None
         sums = {}
         for name, part in self.parts.items():
             if part.term in self.own:
@@ -96,6 +108,16 @@ class Objective:
                     mine = torch.cat([mine[:0], *(mine[rows] for rows in part.rows(batch.groups))])
                 sums[name] = mine.sum()
         return sums
+
+    def _weights(self, batch: TensorBatch, scales: Mapping[str, Tensor]) -> Tensor:
+        """Return the factor of the loss of each position, [rows, k] float32."""
+        weights = torch.zeros(batch.labels.shape, device=batch.labels.device)
+        for name, part in self.parts.items():
+            if part.term not in self.own:
+                mine = batch.terms == NAMES.index(part.term)
+                for rows in [slice(None)] if part.corpus is None else part.rows(batch.groups):
+                    weights[rows] = torch.where(mine[rows], scales[name], weights[rows])
+        return weights
 
     def scales(self, counts: Mapping[str, Number]) -> dict[str, Number]:
         """Return the factor of each sum for the counts of the whole step."""
