@@ -40,7 +40,7 @@ def test_keys_of_inner_models_stand_under_their_place():
     text = keys(configs()["pretrain"])
     section = text.split("### `objective`")[1].split("###")[0]
     assert (
-        "| `kind` | `mlm`, `xlm`, `dict_mlm`, `align_mlm`, `clm`, `tlm_clm`, `dict_clm`, `align_clm`, `sum` | `mlm` |"
+        "| `kind` | `mlm`, `xlm`, `dict_mlm`, `align_mlm`, `tlm_clm`, `dict_clm`, `align_clm`, `clm`, `sum` | `mlm` |"
         in section
     )
     assert "| `alpha` | number" in section and "| `10.0` |" in section

@@ -139,7 +139,7 @@ def hashes(study: StudyConfig, cells: list[Cell]) -> dict[str, Any]:
 
 
 def test_every_shipped_config_has_the_settings_that_it_had():
-    assert {run_name(name) for name in KEPT["runs"]} == set(names("runs")) and len(names("runs")) == 192
+    assert {run_name(name) for name in KEPT["runs"]} == set(names("runs")) and len(names("runs")) == 228
     assert {catalogued(name) for name in KEPT["studies"]} == set(names("studies")) and len(names("studies")) == 190
     found = {
         "runs": {name: digest(settings(run_config(name))) for name in KEPT["runs"]},
