@@ -97,7 +97,7 @@ class PoolVerdict(Verdict):
         if not self.outcomes:
             return "–"
         told = "{} for\n{} against".format(*map(p_value, self.p))
-        return told + ("\nadjusted {} and {}".format(*map(p_value, self.adjusted)) if self.adjusted else "")
+        return told + (",\nadjusted {} and {}".format(*map(p_value, self.adjusted)) if self.adjusted else "")
 
 
 class JudgedClaim(NamedTuple):

@@ -90,12 +90,13 @@ def table(folder: Path, paper: str, claims: Sequence[str]) -> list[str]:
     if paper not in papers:
         hint = f"{did_you_mean(paper, papers)}there are: {', '.join(papers) or 'none'}"
         raise InputError(f"no archived study names the paper {paper}", folder, hint=hint, code="unknown")
-    known = {one.claim.id: one.main for one in papers[paper].claims}
+    of = ((one, [verdict for verdict in one.judged if verdict.status == "exploratory"]) for one in papers[paper].claims)
+    known = {one.claim.id: one._replace(judged=judged).main for one, judged in of if judged}
     lines = ["| claim | exploratory verdict | models for 80 % power |", "|---|---|---:|"]
     for claim in claims:
         if claim not in known:
             hint = f"{did_you_mean(claim, known)}see synthlang configs claims {paper}"
-            raise InputError(f"{paper} has no claim {claim}", folder, hint=hint, code="unknown")
+            raise InputError(f"{paper} has no exploratory verdict on {claim}", folder, hint=hint, code="unknown")
         needed = models_to_plan(known[claim], level_of(len(claims)))
         models = (
             "unknown"
