@@ -75,9 +75,13 @@ def _in_full(kind: str, name: str) -> str:
 
 
 def _list(kind: str, search: str) -> None:
-    """Print the entries of a kind that contain the text ``search``. All sizes of an entry share one line."""
+    """Print the entries of a kind that contain the text ``search``. All sizes of an entry share one line.
+
+    The sizes of an entry that also exists without a size are in square brackets.
+    """
     sizes: dict[str, list[str]] = {}
-    for name in catalogue.names(kind):
+    known = catalogue.names(kind)
+    for name in known:
         stem, _, size = name.rpartition("/")
         if stem and size in catalogue.SIZES:
             sizes.setdefault(stem, []).append(size)
@@ -85,8 +89,9 @@ def _list(kind: str, search: str) -> None:
             sizes[name] = []
     lines = []
     for stem, of_stem in sizes.items():
-        shown = f"{stem}/{{{','.join(of_stem)}}}" if of_stem else stem
-        first = f"{stem}/{of_stem[0]}" if of_stem else stem
+        listed, alone = ",".join(of_stem), stem in known
+        shown = stem if not of_stem else f"{stem}[/{listed}]" if alone else f"{stem}/{{{listed}}}"
+        first = stem if alone else f"{stem}/{of_stem[0]}"
         what = "" if kind in catalogue.WHOLE else catalogue.find(kind, first).summary
         if search.lower() in f"{stem} {what}".lower():
             lines.append(f"  {shown:{COLUMN}} {textwrap.shorten(what, WIDTH - COLUMN - 3, placeholder=' …')}".rstrip())

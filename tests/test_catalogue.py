@@ -172,6 +172,8 @@ def test_configs_lists():
     runs = run("runs").splitlines()
     assert len(runs) == 1 + 76 and re.match(r"  mlm/trans/\{paper,lab,tiny\} +MLM \(ALIGN-MLM, appendix G.2\)", runs[1])
     assert "quickstart      " in run("studies")
+    derived = run("derived")
+    assert re.search(r"^  impossible/no-reverse\[/paper\] +Control of the reverse languages", derived, re.MULTILINE)
     found = run("studies", "--search", "typology").splitlines()
     assert found[0] == "studies:" and found[1:] and all("typology" in line.lower() for line in found[1:])
     assert run("--search", "no such text") == "" and "remove one of the two" in run("quickstart", "--search", "x")
