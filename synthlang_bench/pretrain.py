@@ -209,7 +209,7 @@ def write_start(options: Namespace) -> Figures:
     for step in range(options.steps):
         batch = batches.batch(step)
         ids = batch.input_ids.copy()
-        if batch.masked is not None:
+        if options.objective == "mlm":
             np.put_along_axis(ids, batch.masked, np.where(batch.labels >= 0, batch.labels, ids[0, 0]), axis=1)
         rows.append(ids)
     np.save(f"{folder}/rows.npy", np.concatenate(rows))

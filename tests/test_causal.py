@@ -81,7 +81,7 @@ def test_labels_are_the_next_tokens_by_a_loop(name, source):
     """A token is followed by the next one of its sentence, or of its row where sentences go on."""
     rows = source.read(np.arange(source.rows))
     batch = masker().mask(rows, source, np.arange(source.rows))
-    assert batch.masked is None and np.array_equal(batch.input_ids, rows.ids)
+    assert (batch.masked == np.arange(LENGTH)).all() and np.array_equal(batch.input_ids, rows.ids)
     count = 0
     for row in range(source.rows):
         for column in range(LENGTH):
@@ -141,7 +141,6 @@ def test_masked_rows_predict_a_word_one_position_earlier():
     plain = masker_of(length=LENGTH).mask(rows, source_of(), np.arange(50))
     batch = masker().mask(rows, source_of(), np.arange(50))
     assert np.array_equal(batch.input_ids, plain.input_ids)
-    assert plain.masked is not None
     expected = np.full(rows.ids.shape, IGNORE)
     np.put_along_axis(expected, plain.masked - 1, plain.labels, axis=1)
     assert np.array_equal(batch.labels, expected) and batch.targets == plain.targets

@@ -33,6 +33,8 @@ CASES: dict[str, dict[str, Any]] = {
     "xlm": {},
     "dict_mlm": {},
     "align_mlm": {},
+    "clm": {"model__kind": "gpt2"},
+    "tlm_clm": {"model__kind": "gpt2"},
 }
 
 

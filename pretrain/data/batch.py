@@ -86,7 +86,7 @@ class Batch:
     Attributes:
         input_ids: Token ids with masks and random words, [rows, length] int64.
         languages: Language of each token, [rows, length] int64.
-        masked: Columns of the masked positions, [rows, k] int64. None means all columns in order (k = length).
+        masked: Columns of the masked positions, [rows, k] int64. For a decoder they are all columns in order.
         labels: Ids to predict, or IGNORE where nothing is predicted, [rows, k] int64.
         terms: Number of the term of each masked position (pretrain.objectives.TERMS), [rows, k] int64.
         positions: As in Rows, [rows, length] int64 or None.
@@ -98,7 +98,7 @@ class Batch:
 
     input_ids: NDArray[np.int64]
     languages: NDArray[np.int64]
-    masked: NDArray[np.int64] | None
+    masked: NDArray[np.int64]
     labels: NDArray[np.int64]
     terms: NDArray[np.int64]
     positions: NDArray[np.int64] | None

@@ -28,7 +28,7 @@ class CausalMasker(Masker):
         """
         if not source.causal:
             return self._shifted(super().mask(rows, source, samples), rows)
-        columns = np.broadcast_to(np.arange(self.length), rows.ids.shape)
+        columns = self._columns(rows)
         inside = self.is_word[rows.ids] if rows.valid is None else self.is_word[rows.ids] & rows.valid
 
         def draw(name: str) -> NDArray[np.float64]:
@@ -42,17 +42,19 @@ class CausalMasker(Masker):
             terms[taken & (masked.shown != shown)] = self.terms.index(name)
         labels = following(rows.ids, rows)
         fields = rows.positions, rows.valid, rows.sentences
-        return Batch(masked.shown, masked.languages, None, labels, terms, *fields, (), samples)
+        return Batch(masked.shown, masked.languages, columns, labels, terms, *fields, (), samples)
 
     def _shifted(self, batch: Batch, rows: Rows) -> Batch:
         """Move the labels of masked positions to the positions before them."""
-        assert batch.masked is not None
         labels = np.full(batch.input_ids.shape, IGNORE, np.int64)
         terms = np.full(batch.input_ids.shape, batch.terms.flat[0], np.int64)
         np.put_along_axis(labels, batch.masked, batch.labels, axis=1)
         np.put_along_axis(terms, batch.masked, batch.terms, axis=1)
         terms[:, :-1] = terms[:, 1:]
-        return replace(batch, masked=None, labels=following(labels, rows), terms=terms)
+        return replace(batch, masked=self._columns(rows), labels=following(labels, rows), terms=terms)
+
+    def _columns(self, rows: Rows) -> Ids:
+        return np.tile(np.arange(self.length), (len(rows.ids), 1))
 
 
 def following(values: Ids, rows: Rows) -> Ids:

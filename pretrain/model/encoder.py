@@ -245,7 +245,7 @@ class MaskedLM(nn.Module):
         """
         x, seen = self.embed(batch.input_ids, batch.languages, batch.positions), self.seen(batch)
         for number, layer in enumerate(self.layers, 1):
-            columns = batch.masked if number == self.shape.layers else None
+            columns = batch.masked if number == self.shape.layers and not self.causal else None
             x = self._through(layer, x, seen, columns, batch.groups)
         return self._losses(self.head(self.last(x)), batch, weights)
 
@@ -394,7 +394,6 @@ class MaskedLM(nn.Module):
 
     def _languages_of_labels(self, batch: TensorBatch) -> Tensor:
         """Return the language of the label at each labelled position, [rows, k]."""
-        assert batch.masked is not None
         return at_columns(batch.languages.unsqueeze(-1), batch.masked).squeeze(-1)
 
 

@@ -19,7 +19,7 @@ class TensorBatch:
 
     input_ids: Tensor
     languages: Tensor
-    masked: Tensor | None
+    masked: Tensor
     labels: Tensor
     terms: Tensor
     positions: Tensor | None
