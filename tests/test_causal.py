@@ -13,6 +13,8 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
+from pretrain.adjust.config import AdjustConfig
+from pretrain.adjust.run import adjust
 from pretrain.build import dev_batches, new_model, train_batches
 from pretrain.config import ModelConfig, ObjectiveConfig, PretrainConfig, SharingConfig
 from pretrain.data.batch import IGNORE, Rows
@@ -26,8 +28,9 @@ from pretrain.objectives.dict import Translated
 from pretrain.objectives.table import NAMES
 from pretrain.prepare import prepare
 from pretrain.run import Trainer, pretrain
+from probes.models.names import ModelLimits, limits_of_model, limits_of_run
 from probes.models.opening import open_pretrained
-from probes.transfer.config import FeaturesConfig, TransferConfig
+from probes.transfer.config import FeaturesConfig, TransferConfig, check_subwords
 from probes.transfer.features import Features
 from probes.transfer.result import seed_record
 from probes.transfer.run import Transfer
@@ -377,3 +380,16 @@ def test_a_decoder_is_opened_probed_and_fine_tuned(finished):
     assert 0 < record["sup"] <= 100 and record["zs"] is not None
     first = parse(TransferConfig, {**TRANSFER, "task": "pos"})
     assert refused(Transfer, opened, data, first) == ("features.subword", "conflict")
+
+
+def test_what_a_decoder_cannot_do_is_refused_before_any_work(finished, tmp_path):
+    """By the settings of its run in a study, and by its files."""
+    export = finished / "run" / "export" / "parent"
+    assert limits_of_run(config_of()) == limits_of_model(str(export)) == ModelLimits(1, 64, causal=True)
+    words, texts = (parse(TransferConfig, {**TRANSFER, "task": task}) for task in ("ner", "nli"))
+    assert refused(check_subwords, words, True) == ("features.subword", "conflict")
+    check_subwords(texts, True)
+    check_subwords(words, False)
+    pair = {"kind": "text", "left": "a", "right": "b", "links": {"kind": "file", "path": "c"}}
+    config = parse(AdjustConfig, {"model": str(export), "pairs": {"x": pair}})
+    assert refused(adjust, config, tmp_path / "out") == ("model", "unsupported")

@@ -312,9 +312,9 @@ def test_a_step_in_blocks_has_the_gradients_of_one_without(kind, corpora, monkey
     batch.terms[4:] = NAMES.index("tlm")
     batch.terms[:4] = NAMES.index("clm")
     found = []
-    for in_blocks in (False, True):
+    for is_causal in (False, True):
         model = model_of(KINDS[kind])
-        objective = Objective({"clm": 1.0, "tlm": 0.3}, {}, corpora, in_blocks)
+        objective = Objective({"clm": 1.0, "tlm": 0.3}, {}, corpora, is_causal)
         scales = {name: torch.tensor(0.1 + place) for place, name in enumerate(objective.names)}
         sums = objective.sums(model, batch, scales)
         torch.stack([scales[name] * total for name, total in sums.items()]).sum().backward()

@@ -200,3 +200,10 @@ def tokenizer_languages(name: str, pair: TextPair | DerivedPair, languages: Coll
         if language not in languages:
             raise InputError(f"the run has no language {language!r}", keys=("pairs", name), hint=hint, code="unknown")
     return read
+
+
+def check_adjusted(model: str, is_causal: bool) -> None:
+    """Raise InputError if a model is a decoder."""
+    if is_causal:
+        reason = f"{model} is a decoder, which can be probed and fine-tuned but not adjusted"
+        raise InputError(reason, keys="model", hint="name an encoder", code="unsupported")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pretrain.adjust.config import AdjustConfig, tokenizer_languages
+from pretrain.adjust.config import AdjustConfig, check_adjusted, tokenizer_languages
 from pretrain.adjust.export import export_adjusted
 from pretrain.adjust.loop import Adjuster
 from pretrain.adjust.vectors import encoder_of, layer_numbers
@@ -44,9 +44,7 @@ def _adjust(config: AdjustConfig, run: Path, report: Report, say: Say, stop: Fla
     if base.is_xlm:
         reason = f"{config.model} has the architecture xlm, which can be probed and fine-tuned but not adjusted"
         raise InputError(reason, keys="model", hint="name another model", code="unsupported")
-    if kind_of(base.config.model_type).model.causal:
-        reason = f"{config.model} is a decoder, which can be probed and fine-tuned but not adjusted"
-        raise InputError(reason, keys="model", hint="name an encoder", code="unsupported")
+    check_adjusted(config.model, kind_of(base.config.model_type).model.causal)
     model = load_model(base)
     layer_numbers(config.loss.layers, encoder_of(model))  # raises an error before any work
     with process_state().main_process_first():  # the aligner runs once, in the main process

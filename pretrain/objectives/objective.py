@@ -48,7 +48,7 @@ class Objective:
         weights: Weights of the terms in use.
         own: Losses of the terms that are not sums over masked positions.
         corpora: The languages of the rows of each corpus, by name.
-        in_blocks: True to compute the gradients of logits for a block of positions at a time, to save memory.
+        is_causal: True for a decoder. Its gradients of logits are computed for a block of positions at a time.
     """
 
     def __init__(
@@ -56,13 +56,15 @@ class Objective:
         weights: Mapping[str, float],
         own: Mapping[str, OwnLoss],
         corpora: Mapping[str, Corpus] | None = None,
-        in_blocks: bool = False,
+        is_causal: bool = False,
     ) -> None:
-        self.in_blocks = in_blocks
+        self.is_causal = is_causal
         assert weights.keys() <= {*NAMES}, "known terms"
         assert own.keys() == {t.name for t in TERMS if t.name in weights and not t.masked}, "their own losses"
-        # Rows of one term may have positions of another term, which count even without a weight.
-        on = {*weights}.union(*(term.beside for term in TERMS if term.name in weights))
+        # Rows of one term may have positions of another term, which count even without a weight. In the rows of a
+        # decoder this is clm, which has a weight.
+        beside = () if is_causal else [term.beside for term in TERMS if term.name in weights]
+        on = {*weights}.union(*beside)
         terms = tuple(name for name in NAMES if name in on)
         self.weights = {name: weights.get(name, 0.0) for name in terms}
         self.own = own
@@ -96,7 +98,7 @@ class Objective:
 
         ``scales`` are the factors by which the sums are multiplied afterwards, up to a common factor.
         """
-        weights = None if scales is None or not self.in_blocks else self._weights(batch, scales)
+        weights = None if scales is None or not self.is_causal else self._weights(batch, scales)
         losses = model(batch, weights) if self.names != (*self.own,) else None
         sums = {}
         for name, part in self.parts.items():

@@ -50,11 +50,13 @@ class ModelLimits:
         layers: Number of transformer layers.
         positions: Maximum length of a row in tokens.
         bert: True for the architecture of BERT, which puts one separator between two texts. RoBERTa puts two.
+        causal: True for a decoder.
     """
 
     layers: int
     positions: int
     bert: bool = False
+    causal: bool = False
 
 
 def model_path(model: str) -> Path:
@@ -118,7 +120,8 @@ def limits_of_run(config: PretrainConfig, init_from: PretrainConfig | None = Non
     """
     if config.start is not None:
         return None if init_from is None else limits_of_run(init_from)
-    return ModelLimits(config.model.layers, config.model.positions or config.batch.length)
+    causal = config.objective.is_causal
+    return ModelLimits(config.model.layers, config.model.positions or config.batch.length, causal=causal)
 
 
 def limits_of_model(model: str) -> ModelLimits | None:
@@ -134,14 +137,17 @@ def limits_of_model(model: str) -> ModelLimits | None:
     from pretrain.hub import open_base  # with torch
     from pretrain.model.from_hf import positions_of
     from pretrain.model.hf_names import ARCHITECTURES
+    from pretrain.model.kinds import kind_of
 
     if not model_path(model).is_dir() and not constants.HF_HUB_OFFLINE:
         return None
     config = open_base(model).config
     names = ARCHITECTURES.get(config.model_type)
-    if names is None:
+    causal = kind_of(config.model_type).model.causal
+    if names is None and not causal:
         return None  # opening the model raises the error
-    return ModelLimits(config.num_hidden_layers, positions_of(config), bert=names.config == "BertConfig")
+    bert = names is not None and names.config == "BertConfig"
+    return ModelLimits(config.num_hidden_layers, positions_of(config), bert, causal)
 
 
 # --- languages of a run ---

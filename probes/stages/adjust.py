@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from pretrain.adjust.config import FORMAT, OF_WEIGHTS, AdjustConfig, tokenizer_languages
+from pretrain.adjust.config import FORMAT, OF_WEIGHTS, AdjustConfig, check_adjusted, tokenizer_languages
 from pretrain.config import PretrainConfig
 from pretrain.config.model import numbered
 from pretrain.config.training import micro_batches
@@ -54,6 +54,7 @@ class AdjustStage(ModelStage):
         inputs.check_pairs(config.texts, config.data)
         micro_batches(config.rows, config.accumulation, 1)
         if (limits := known.limits()) is not None:
+            check_adjusted(config.model, limits.causal)
             numbered(config.loss.layers, limits.layers, "loss.layers")
             config.data.longest(limits.positions)
         if isinstance(self.model, PretrainStage):

@@ -440,3 +440,11 @@ def check_tried(config: TransferConfig, counts: Iterable[int]) -> None:
         for _, settings in tried:
             numbered(settings.features.layers, count, "features.layers")
         numbered(also, count, "continual.loss.layers")
+
+
+def check_subwords(config: TransferConfig, is_causal: bool) -> None:
+    """Raise InputError if a decoder would read words at their first subword, where it does not see the rest."""
+    firsts = [tried.features.subword == "first" for _, tried in combinations(config)]
+    if is_causal and any(firsts) and "features.subword" in TASKS[config.task].settings:
+        reason = "is first, but a decoder sees a whole word only at its last subword"
+        raise InputError(reason, keys="features.subword", hint="set it to last", code="conflict")

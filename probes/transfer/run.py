@@ -31,7 +31,7 @@ from probes.models.pretrained import Pretrained, Role
 from probes.rotation.features import Rotation, fit_rotation
 from probes.rotation.saved import maps_fingerprint
 from probes.rotation.settings import RotationConfig
-from probes.transfer.config import FORMAT, ContinualConfig, TransferConfig, check_tried, combinations
+from probes.transfer.config import FORMAT, ContinualConfig, TransferConfig, check_subwords, check_tried, combinations
 from probes.transfer.continual import Continual
 from probes.transfer.features import Features, TaskModel
 from probes.transfer.fit import Fitted, fine_tune, predict
@@ -41,7 +41,6 @@ from probes.transfer.splits import DEV, MIXED, TransferData
 from probes.transfer.tasks.base import Examples
 from probes.transfer.tasks.heads import ClassifyHead
 from probes.transfer.tasks.metrics import Floats, Metric
-from probes.transfer.tasks.table import TASKS
 from synthlang import plugins
 from synthlang.dictionary.word_dictionary import read_muse
 from synthlang.errors import InputError
@@ -438,14 +437,6 @@ def check_one_model(config: TransferConfig, has_own_parts: bool, architecture: s
     if has_own_parts:
         reason = "saving a model with separate weights for its languages is not supported"
         raise InputError(reason, hint="run the transfer without saving models", code="unsupported")
-
-
-def check_subwords(config: TransferConfig, is_causal: bool) -> None:
-    """Raise InputError if a decoder would read words at their first subword, where it does not see the rest."""
-    firsts = [tried.features.subword == "first" for _, tried in combinations(config)]
-    if is_causal and any(firsts) and "features.subword" in TASKS[config.task].settings:
-        reason = "is first, but a decoder sees a whole word only at its last subword"
-        raise InputError(reason, keys="features.subword", hint="set it to last", code="conflict")
 
 
 def rank(scores: Sequence[float], best: int) -> list[int]:
