@@ -113,7 +113,7 @@ class SplitConverter(Converter):
 def one_line(text: Any) -> str:
     """Return a text as one field of a table.
 
-    >>> one_line("a\\tb\\n c ")
+    >>> one_line("a\\tb\\nc ")
     'a b c'
     """
     return BREAKS.sub(" ", "" if text is None else str(text)).strip()
