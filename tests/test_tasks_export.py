@@ -135,6 +135,9 @@ def write_task(folder, scheme):
             write(folder / split / "label", f"{split}\nother\n" if split == "train" else f"{split}\n")
     elif scheme == "ner":
         write(folder / "train.txt", CONLL_2003)
+    elif scheme == "minimal":
+        write(folder / "order.tsv", 'He said "Go" .\tHe "Go" said .\nShe left!\tLeft she!\n')
+        write(folder / "case.tsv", "she saw him\tshe saw he\n")
     else:
         write(folder / "train.conllu", TREE * 3)
         write(folder / "dev.conllu", TREE)

@@ -8,13 +8,14 @@ from synthlang.errors import InputError
 from synthlang.tasks.base import TaskSet
 from synthlang.tasks.batch import Answers, TaskBatch
 from synthlang.tasks.derive import derive_task
+from synthlang.tasks.minimal import open_minimal
 from synthlang.tasks.pairs import open_pairs
 from synthlang.tasks.questions import open_questions
 from synthlang.tasks.word_labels import open_words
 
 FORMS = (
-    "nli:PATH[?language=xx], ner:PATH, slots:PATH, qa:PATH, pos:PATH or parsing:PATH, each also with hf:NAME[:CONFIG]"
-    " or builtin:mini-english[?…] in place of PATH"
+    "nli:PATH[?language=xx], ner:PATH, slots:PATH, qa:PATH, pos:PATH, parsing:PATH or minimal:PATH, each also with"
+    " hf:NAME[:CONFIG] or builtin:mini-english[?…] in place of PATH"
 )
 TASKS = {
     "nli": open_pairs,
@@ -23,6 +24,7 @@ TASKS = {
     "qa": open_questions,
     "pos": open_words,
     "parsing": open_words,
+    "minimal": open_minimal,
 }
 """Function that opens a task of each scheme, given the scheme and the text after the colon."""
 SCHEMES = tuple(TASKS)

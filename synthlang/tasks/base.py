@@ -41,6 +41,7 @@ class TaskSet(ABC):
         label_name: Name of the column of class labels in a data set of the hub.
         licence: SPDX id of the items, if known.
         left_out: Omitted splits with the reason, such as a test set without gold labels.
+        paired: True if the fields of an item are variants of one sentence, which a language derives alike.
     """
 
     name: str
@@ -52,6 +53,7 @@ class TaskSet(ABC):
     label_name: str = "label"
     licence: str | None = None
     left_out: Mapping[str, str] = MappingProxyType({})
+    paired: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -150,7 +152,7 @@ class GroupTask(TaskSet):
         """Add the counts of unusual words to a batch, and convert its words to the form ``normalise``."""
         remarks = Counter(batch.counts)
         corpus = spelled(counted_uncut(batch.corpus, remarks), remarks, self.normalise)
-        return replace(batch, corpus=corpus, counts=dict(+remarks))
+        return replace(batch, corpus=corpus, counts=dict(+remarks), paired=self.paired)
 
 
 class ReadTask(GroupTask):

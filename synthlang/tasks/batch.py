@@ -63,6 +63,7 @@ class TaskBatch:
         answers: Spans that answer items. An item without answers is unanswerable.
         extra: Further strings of the items by name (``title``), [items] each, which are never changed.
         counts: Counts of omissions and changes of the reader in these items, by reason.
+        paired: True if the fields of an item are variants of one sentence (minimal pairs). Each text is a sentence.
     """
 
     corpus: Corpus
@@ -74,6 +75,7 @@ class TaskBatch:
     answers: Answers = field(default_factory=Answers)
     extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
+    paired: bool = False
 
     def __post_init__(self) -> None:
         assert len(self.text_of_sentence) == len(self.corpus) and self.texts.shape[:1] == (len(self.ids),)
@@ -82,6 +84,7 @@ class TaskBatch:
         assert bool(np.all(np.diff(self.text_of_sentence) >= 0))
         assert bool(np.all(self.field_of_text[self.texts] == np.arange(self.texts.shape[1])))
         assert self.label is None or len(self.label.codes) == len(self.ids)
+        assert not self.paired or len(self.corpus) == len(self.field_of_text), "a variant is one sentence"
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -96,6 +99,15 @@ class TaskBatch:
         """Return the text of a field of each item, [items]: its words, separated by single spaces."""
         words, bounds = self.corpus.form.values(), self.word_offsets.tolist()
         return [" ".join(words[bounds[t] : bounds[t + 1]]) for t in self.texts[:, field].tolist()]
+
+    @property
+    def draws(self) -> Corpus:
+        """The corpus for a language. Variants of one sentence have one id, on which random choices depend."""
+        if not self.paired:
+            return self.corpus
+        ids = self.corpus.ids.copy()
+        ids[self.texts] = ids[self.texts[:, :1]]
+        return replace(self.corpus, ids=ids)
 
     def sentences_of(self, items: Rows) -> Rows:
         """Return the sorted rows of the sentences that the items at ``items`` use."""
@@ -151,6 +163,7 @@ def join_batches(batches: Sequence[TaskBatch]) -> TaskBatch:
         Answers(*(np.concatenate([getattr(a, part) for a in shifted]) for part in ("item", "start", "stop"))),
         {name: tuple(v for b in batches for v in b.extra[name]) for name in batches[0].extra},
         dict(counts),
+        batches[0].paired,
     )
 
 

@@ -1,14 +1,14 @@
 """Derive tasks with their labels, and add the annotation of a parser to tasks.
 
 Class labels stay with their items. Tags of words move with their words (see rewrite.py). An answer is kept if its
-words are still adjacent. An item is left out if one of its sentences is left out, or if none of its answers is in one
-piece. All omissions are counted.
+words are still adjacent. An item is left out if one of its sentences is left out, if none of its answers is in one
+piece, or if the sides of a minimal pair become equal. All omissions are counted.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -26,6 +26,7 @@ from synthlang.tasks.batch import Answers, TaskBatch
 
 LOST_SENTENCE = "items dropped because a sentence was dropped"
 EMPTY_TEXT = "items dropped because a text has no word left"
+EQUAL = "pairs dropped because both sides became equal"
 LOST_ANSWERS = "items dropped because no answer is in one piece"
 SPLIT = "answers split by other words"
 DELETED = "answers deleted"
@@ -48,7 +49,16 @@ def derive_task(
     chosen = np.ones(len(batch.corpus), bool)
     if fields is not None:
         chosen = np.isin(batch.field_of_text, fields)[batch.text_of_sentence]
-    return rewrite_task(batch, partial_rewrite(language, batch.corpus, chosen))
+    derived, counts = rewrite_task(batch, partial_rewrite(language, batch.draws, chosen))
+    return _different(derived, counts) if batch.paired else (derived, counts)
+
+
+def _different(batch: TaskBatch, counts: Mapping[str, int]) -> tuple[TaskBatch, dict[str, int]]:
+    """Drop and count the pairs whose sides are equal."""
+    equal = np.asarray([one == other for one, other in zip(batch.strings(0), batch.strings(1), strict=True)], bool)
+    if not equal.any():
+        return batch, dict(counts)
+    return batch.take(np.flatnonzero(~equal)), {**counts, EQUAL: int(equal.sum())}
 
 
 def partial_rewrite(language: Language, corpus: Corpus, chosen: NDArray[np.bool_]) -> Rewrite:

@@ -207,14 +207,15 @@ def open_table(path: Path) -> tuple[list[str], Iterator[tuple[int, dict[str, Any
     lines = read_lines(path)
     first = next(lines, (1, ""))
     if first[1].startswith("{"):
-        rows = _objects(chain([first], lines), path)
+        rows = json_rows(chain([first], lines), path)
         row = next(rows)
         return list(row[1]), chain([row], rows)
     header = [name.strip().lower() for name in first[1].split("\t")]
-    return header, _cells(lines, header, path)
+    return header, tab_rows(lines, header, path)
 
 
-def _objects(lines: Iterable[tuple[int, str]], path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def json_rows(lines: Iterable[tuple[int, str]], path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield (line number, values by name in lower case) of lines with a JSON object each."""
     for number, line in lines:
         if line.strip():
             try:
@@ -228,7 +229,8 @@ def _objects(lines: Iterable[tuple[int, str]], path: Path) -> Iterator[tuple[int
             yield number, {name.lower(): value for name, value in row.items()}
 
 
-def _cells(lines: Iterable[tuple[int, str]], header: list[str], path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def tab_rows(lines: Iterable[tuple[int, str]], header: list[str], path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield (line number, values by name) of lines with the tab-separated columns of ``header``."""
     for number, line in lines:
         if line.strip():
             cells = line.split("\t")

@@ -149,7 +149,7 @@ def clause(c: Context, room: int = 0) -> Clause:
         plan = verbal(c, use, noun_phrase(c, use.verb.base, "subject", use.frame.subject, room), room)
         for phrase in (plan.subject, plan.object):
             _relative(c, phrase, room)
-    _tense(c, plan)
+    tense(c, plan)
     return plan
 
 
@@ -203,11 +203,22 @@ def _relative(c: Context, phrase: NounPhrase | None, room: int) -> None:
         return
     if not c.chance(0.12):
         return
-    sense, gap = phrase.sense, "object" if c.chance(0.4) else "subject"
+    inner = relative_clause(c, phrase, "object" if c.chance(0.4) else "subject")
+    if inner is not None:
+        tense(c, inner)
+        phrase.relative = inner
+
+
+def relative_clause(c: Context, phrase: NounPhrase, gap: str) -> Clause | None:
+    """Draw a relative clause of a common noun without a tense, or return None if no verb fits.
+
+    ``gap`` is the role of the noun in the clause, subject or object.
+    """
+    sense = phrase.sense
     kinds, subject_sense, taken = ("tr", "", sense) if gap == "object" else ("in tr", sense, "")
     use = c.use("relative " + gap, kinds, subject_sense, taken, phrase.key)
     if use is None:
-        return
+        return None
     subject = noun_phrase(c, use.verb.base, "subject", use.frame.subject) if gap == "object" else None
     inner = verbal(c, use, subject, 0, sense)
     inner.passive, inner.gap, inner.agreement = False, gap, phrase.agreement
@@ -215,8 +226,7 @@ def _relative(c: Context, phrase: NounPhrase | None, room: int) -> None:
         inner.object = None
     wh = "who" if sense == "p" else "which"
     inner.marker = "" if gap == "object" and c.chance(0.3) else "that" if c.chance(0.4) else wh
-    _tense(c, inner)
-    phrase.relative = inner
+    return inner
 
 
 def _adjectival(c: Context, room: int) -> Clause:
@@ -249,7 +259,8 @@ def _existential(c: Context, room: int) -> Clause:
     return Clause("exist", subject, obliques=(("in" if c.chance(0.7) else "near", place),))
 
 
-def _tense(c: Context, plan: Clause) -> None:
+def tense(c: Context, plan: Clause) -> None:
+    """Draw tense, aspect, negation and adverbs of time of a clause."""
     level = c.draw()
     if level < 0.14:
         plan.modal = c.weighted("modal")

@@ -1,0 +1,282 @@
+"""Minimal pairs: a grammatical sentence and an ungrammatical one that differ in one place.
+
+minimal:PATH               a file, or a folder whose files are read together (such as the folder ``data`` of BLiMP)
+minimal:hf:NAME[:CONFIG]   a data set of the hub, or a local folder
+minimal:builtin:mini-english[?…]   pairs of the grammar
+
+A file has a JSON object on each line (BLiMP), or tab-separated columns with a header (MultiBLiMP), or just two columns
+without a header: the grammatical sentence and the ungrammatical one. Columns are found by their usual names, such as
+``sentence_good`` or ``sen``. The label of a pair is its phenomenon: a column, else the name of the file if a folder is
+read. A sentence is split into words by the rules for plain text, or at spaces only with ``?words=spaces``. Each side
+is one sentence. A pair with an empty side or with equal sides is left out and counted.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from synthlang.corpus import FORM
+from synthlang.errors import InputError
+from synthlang.files import read_lines, user_path
+from synthlang.fingerprint import fingerprint
+from synthlang.sources.hub_data import (
+    STRINGS,
+    by_split,
+    digest_values,
+    dtype_of,
+    is_spaced,
+    load_data,
+    name_and_options,
+    names_of,
+    no_columns,
+    rows_of,
+)
+from synthlang.sources.mini_english.minimal import PHENOMENA, minimal_pairs
+from synthlang.sources.segmentation import RULES, SegmentedText, split_words
+from synthlang.sources.splits import CJK, NORMALISE, is_file, path_options, texts_in
+from synthlang.sources.text import digest_splits
+from synthlang.sources.words import REMOVED, count_unseen
+from synthlang.tasks.base import GroupTask, HubTask, MiniEnglishTask, ReadTask, TaskSet, built_in
+from synthlang.tasks.batch import Item, ItemGroup
+from synthlang.tasks.pairs import FIRST_ROW, json_rows, tab_rows
+
+READER = 1  # part of the fingerprint: raise when the same data gives other pairs
+FIELDS = ("good", "bad")
+NAMES = {
+    "good": ("good", "sentence_good", "good_sentence", "sen"),
+    "bad": ("bad", "sentence_bad", "bad_sentence", "wrong_sen"),
+    "phenomenon": ("phenomenon", "linguistics_term"),
+    "paradigm": ("paradigm", "uid"),
+    "id": ("id", "pair_id", "pairid", "index"),
+}
+PARADIGM = "paradigm"
+WORDS, SPACES = "words", "spaces"
+ENDINGS = (".jsonl", ".tsv", ".txt")
+NO_WORD = "pairs left out because a side has no word"
+EQUAL = "pairs left out because both sides are equal"
+
+
+def open_minimal(scheme: str, rest: str) -> TaskSet:
+    """Open minimal pairs of the built-in grammar, of the hub or of files."""
+    if rest.startswith("builtin:"):
+        return MiniEnglishMinimal(built_in(rest))
+    if not rest.startswith("hf:"):
+        return FileMinimal(scheme, rest)
+    return HubMinimal(rest.removeprefix("hf:"))
+
+
+class Row(NamedTuple):
+    """A pair as read. Texts without a column are ""."""
+
+    good: str
+    bad: str
+    phenomenon: str = ""
+    paradigm: str = ""
+    id: str = ""
+
+
+class MinimalTask(GroupTask):
+    """Minimal pairs with their phenomenon as class label, and their paradigm (a subdivision) beside it."""
+
+    kind = "classes"
+    fields = FIELDS
+    label_name = "phenomenon"
+    paired = True
+
+
+class ReadMinimal(MinimalTask, ReadTask):
+    """Minimal pairs of files or the hub."""
+
+    item = "minimal pair"
+    spaced = False
+    """True if words are separated by spaces only."""
+
+    @abstractmethod
+    def _rows(self, split: str) -> Iterator[Row]:
+        """Yield the rows of a split with unique ids, except for ids that the data repeats."""
+
+    def _words(self, text: str) -> list[str]:
+        return SegmentedText.spaced(text).words if self.spaced else split_words(text, bool(self.cjk))
+
+    def _groups(self, split: str, counts: Counter[str]) -> Iterator[ItemGroup]:
+        for row in self._rows(split):
+            counts[REMOVED] += count_unseen(row.good) + count_unseen(row.bad)
+            good, bad = self._words(row.good), self._words(row.bad)
+            if not (good and bad):
+                counts[NO_WORD] += 1
+            elif good == bad:
+                counts[EQUAL] += 1
+            else:
+                item = Item(row.id, (0, 1), row.phenomenon, extra={PARADIGM: row.paradigm})
+                yield ItemGroup(((0, [{FORM: good}]), (1, [{FORM: bad}])), (item,))
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """The sorted phenomena, or () if the data does not name any."""
+        found = {row.phenomenon for split in self.splits for row in self._rows(split)}
+        return () if found == {""} else tuple(sorted(found))
+
+
+class FileMinimal(ReadMinimal):
+    """Minimal pairs of a file, or of all files of a folder, as the split ``test``."""
+
+    splits = ("test",)
+
+    def __init__(self, scheme: str, spec: str) -> None:
+        path, options = path_options(spec, (NORMALISE, CJK, WORDS))
+        self.normalise, self.cjk = options.get(NORMALISE), options.get(CJK)
+        self.spaced = _is_spaced(options, path)
+        self.name, self.path = f"{scheme}:{path}", user_path(path)
+        found = [self.path] if is_file(self.path) else texts_in(self.path, ENDINGS)
+        self.files = {file.name: file for file in found}
+        self._check_usable()
+
+    def _about(self, error: InputError, split: str) -> InputError:  # noqa: ARG002
+        return error.inside(path=self.path)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Fingerprint of the names and bytes of the files, and the rules for words."""
+        files = digest_splits(self.files, rules=not self.spaced)
+        return fingerprint("minimal", reader=READER, rules=RULES, files=files, spaced=self.spaced, **self._marks)
+
+    def _rows(self, split: str) -> Iterator[Row]:
+        self.check(split)
+        for path in self.files.values():
+            for row in _read(path):
+                name = "" if len(self.files) == 1 else path.stem
+                number = f"{row.paradigm or name}-{row.id}" if row.paradigm or name else row.id
+                yield row._replace(phenomenon=row.phenomenon or name, id=number)
+
+
+def _is_spaced(options: Mapping[str, str], path: str) -> bool:
+    if options.get(WORDS, SPACES) != SPACES:
+        hint = f"use ?{WORDS}={SPACES}, or leave the option out"
+        raise InputError(f"must be {SPACES}, not {options[WORDS]!r}", path, keys=WORDS, hint=hint, code="unknown")
+    if WORDS in options and CJK in options:
+        hint = f"leave ?{CJK}= out"
+        raise InputError("has no effect on words between spaces", path, keys=CJK, hint=hint, code="conflict")
+    return WORDS in options
+
+
+def _read(path: Path) -> Iterator[Row]:
+    """Yield the pairs of a file. Their ids count from 0 if the file has none.
+
+    Raises:
+        InputError: A column is missing, a line has another number of columns, or a value is no text.
+    """
+    lines = read_lines(path)
+    number, first = next(lines, (1, ""))
+    if first.startswith("{"):
+        rows = json_rows(chain([(number, first)], lines), path)
+        start = number
+    else:
+        header = [name.strip().lower() for name in first.split("\t")]
+        plain = len(header) == 2 and not _has(header)
+        start = number if plain else FIRST_ROW
+        rows = tab_rows(chain([(number, first)], lines) if plain else lines, list(FIELDS) if plain else header, path)
+        _places(FIELDS if plain else header, path)
+    for line, values in rows:
+        places = _places(list(values), path, line)
+        found = {field: _text(values[name], name, path, line) for field, name in places.items()}
+        yield Row(**{"id": str(line - start), **found})
+
+
+def _has(names: Sequence[str]) -> bool:
+    """Return whether columns of both sides are among ``names``."""
+    return all(any(name in names for name in NAMES[field]) for field in FIELDS)
+
+
+def _places(names: Sequence[str], path: Path, line: int = 1) -> dict[str, str]:
+    """Return the name of the column of each field that the data has."""
+    places = {field: next((name for name in known if name in names), "") for field, known in NAMES.items()}
+    for field in FIELDS:
+        if not places[field]:
+            has = ", ".join(names)[:200]
+            reason = f"there is no column for the {field} sentence ({' or '.join(NAMES[field])}), only {has!r}"
+            hint = "name the columns in a header, or write two columns separated by a tab"
+            raise InputError(reason, path, line, hint=hint, code="missing")
+    return {field: name for field, name in places.items() if name}
+
+
+def _text(value: Any, name: str, path: Path, line: int) -> str:
+    if value is None or isinstance(value, str | int):
+        return "" if value is None else str(value).strip()
+    reason = f"must be a text, not {type(value).__name__}"
+    raise InputError(reason, path, line, keys=name, hint="correct the line", code="type")
+
+
+class HubMinimal(ReadMinimal, HubTask):
+    """Minimal pairs of a data set of the hub or of a local folder.
+
+    Raises:
+        InputError: The data set cannot be loaded, or lacks a column.
+    """
+
+    def __init__(self, name: str) -> None:
+        name, options = name_and_options(name, (NORMALISE, CJK, WORDS), "minimal:hf")
+        self.name = f"minimal:hf:{name}"
+        self.normalise, self.cjk = options.get(NORMALISE), options.get(CJK)
+        self._data = by_split(load_data(name), f"hf:{name}")
+        self.splits = tuple(self._data)
+        features = next(iter(self._data.values())).features
+        self._columns = _columns_of(features, self.name)
+        self.spaced = _is_spaced(options, self.name) or all(is_spaced(features[self._columns[f]]) for f in FIELDS)
+        column = self._columns.get("phenomenon")
+        self._phenomena = None if column is None else names_of(features[column])
+        self._check_usable()
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Fingerprint of the values in the columns that are read, and the rules for words."""
+        splits = {split: digest_values(data, list(self._columns.values())) for split, data in self._data.items()}
+        parts = {"columns": sorted(self._columns), "names": self._phenomena, "spaced": self.spaced}
+        return fingerprint("hub-minimal", reader=READER, rules=RULES, splits=splits, **parts, **self._marks)
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """The phenomena that the data set declares, or else all that occur."""
+        return super().labels if self._phenomena is None else self._phenomena
+
+    def _rows(self, split: str) -> Iterator[Row]:
+        for number, values in enumerate(rows_of(self._data[split], list(self._columns.values()))):
+            row = dict(zip(self._columns, values, strict=True))
+            if self._phenomena is not None and row["phenomenon"] is not None:
+                row["phenomenon"] = self._phenomena[row["phenomenon"]]
+            texts = {field: "" if value is None else str(value).strip() for field, value in row.items()}
+            yield Row(**{"id": str(number), **texts})
+
+
+def _columns_of(features: Mapping[str, Any], name: str) -> dict[str, str]:
+    """Return the column of each field that the data set has, in the order of NAMES."""
+    places = {column.strip().lower(): column for column in reversed(list(features))}
+    found = {}
+    for field, names in NAMES.items():
+        kinds = STRINGS if field in FIELDS else (*STRINGS, "int", "uint")
+        known = (places.get(n, "") for n in (*names, *(("idx",) if field == "id" else ())))
+        column = next((c for c in known if (dtype_of(features.get(c)) or "").startswith(kinds)), None)
+        if column is not None:
+            found[field] = column
+        elif field in FIELDS:
+            raise no_columns(name, f"a column for the {field} sentence ({' or '.join(names)})", features)
+    return found
+
+
+class MiniEnglishMinimal(MinimalTask, MiniEnglishTask):
+    """Minimal pairs of the mini-English grammar."""
+
+    name = "minimal:builtin:mini-english"
+    labels = PHENOMENA
+    version = ("mini-english-minimal", 1)
+
+    def _groups(self, split: str, counts: Counter[str]) -> Iterator[ItemGroup]:  # noqa: ARG002
+        for number, pair in enumerate(minimal_pairs(self.source, split, self.source.size(split))):
+            texts = ((0, [dict(pair.good)]), (1, [dict(pair.bad)]))
+            item = Item(str(number), (0, 1), pair.phenomenon, extra={PARADIGM: pair.paradigm})
+            yield ItemGroup(texts, (item,))
