@@ -330,6 +330,16 @@ class MaskedLM(nn.Module):
         """Return the embedding of a language [d], or None if there are no language embeddings."""
         return None if self.embeddings.languages is None else self.embeddings.languages[language]
 
+    def token_losses(self, states: Tensor, labels: Tensor, language: int) -> Tensor:
+        """Return −log p(label) in nats from states of the last layer [n, d], for text of one language, [n] float32.
+
+        Memory for n · V logits is needed.
+        """
+        weight, bias = self.embeddings.outputs([language], self._restricts)[language]
+        if self._restricts:  # a softmax over the ids of the language
+            labels = self.embeddings.places[language, labels]
+        return masked_loss(self.head(states), weight, bias, labels)
+
     def language_specific(self) -> list[str]:
         """Return the names of the parameters whose rows or copies each belong to one language."""
         own = tuple(f"layers.{number - 1}." for number in self.sharing.layers)
