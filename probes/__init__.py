@@ -39,7 +39,8 @@ def probe(
     Args:
         model: A finished run, a model folder, or a name on Hugging Face.
         model2: A second model, which reads the other language.
-        probes: Comma-separated names, or ``all`` (default: the probes in the config, else all).
+        probes: Comma-separated names, or ``all`` (default: the probes in the config, else words, retrieval, maps, cka
+            and distances).
         config: A YAML file, or a name from the catalogue.
         language: The language to compare with the source language (default: the first derived one of the run).
         out: The folder for the results (default for a run: ``RUN/probes``).

@@ -16,7 +16,10 @@ def probe(
     ] = None,
     probe: Annotated[
         str | None,
-        option("Comma-separated probes, or all (default: the probes in the config, else all).", metavar="P[,P…]"),
+        option(
+            "Comma-separated probes, or all (default: those of the config, else words,retrieval,maps,cka,distances).",
+            metavar="P[,P…]",
+        ),
     ] = None,
     config: Annotated[
         Path | None, option("YAML file, or name from synthlang configs probes (default: none).", **names_of("probes"))

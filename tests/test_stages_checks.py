@@ -108,6 +108,17 @@ CASES: list[tuple[dict[str, Any], str, str | None]] = [
     (probe(probes=["distances"], distances={"layer": 7}), "probes.p.distances.layer", "range"),
     (probe(probes=["distances"], layers=[0], distances={"layer": 1}), "probes.p.distances.layer", "conflict"),
     (probe(probes=["cka"], data={"length": 1000}), "probes.p.data.length", "range"),
+    (probe(probes=["sentences"], sentences={"text": "lines:none.txt"}), "probes.p.sentences.text", "missing"),
+    (
+        probe(probes=["sentences"], sentences={"split": "dev", "text": f"lines:{__file__}"}),
+        *("probes.p.sentences.text", "missing"),
+    ),
+    (
+        probe(probes=["minimal_pairs"], minimal_pairs={"items": "minimal:none"}),
+        "probes.p.minimal_pairs.items",
+        "missing",
+    ),
+    (probe(probes=["minimal_pairs"], natural=True, language="fr"), "probes.p.minimal_pairs.other", "missing"),
     (probe(**WORDS, language="perm"), "probes.p.language", "unknown"),
     ({**ALONE, "tasks": {}, **probe(**WORDS)}, "probes.p.language", "missing"),
 ]

@@ -46,6 +46,11 @@ def retrieval_by_tag(name: str, title: str, bars: Sequence[Bar]) -> Drawing:
 
 def retrieval_bars(name: str, title: str, bars: Sequence[Bar], note: str) -> Drawing:
     """Draw a bar of every model for each tag, under the headings of their groups."""
+    return accuracy_bars(name, title, bars, note, "retrieval accuracy (%)")
+
+
+def accuracy_bars(name: str, title: str, bars: Sequence[Bar], note: str, label: str) -> Drawing:
+    """Draw a bar of every model for each tag, under the headings of their groups. ``label`` is that of the axis."""
     palette = colours([bar.model for bar in bars])
     rows: dict[str, dict[str, list[Bar]]] = {}
     for bar in bars:
@@ -64,7 +69,7 @@ def retrieval_bars(name: str, title: str, bars: Sequence[Bar], note: str) -> Dra
                     ends = [bar.accuracy.low, bar.accuracy.high]
                     axes.plot(ends, [at, at], color=INK, linewidth=1.1, solid_capstyle="butt")
         axes.set_xlim(0, 100)
-        axes.set_xlabel("retrieval accuracy (%)")
+        axes.set_xlabel(label)
         if len(palette) > 1:
             handles = [Line2D([], [], color=c, linewidth=6, label=shorten(m, 30)) for m, c in palette.items()]
             legend_above(axes, handles)

@@ -28,6 +28,17 @@ class ProbeSettings(StrictModel):
     def check_installed(self) -> None:
         """Raise InputError if the settings need an optional package that is missing."""
 
+    def check_text(self, text: str | None, other: str | None, natural: bool) -> None:
+        """Raise InputError if a text besides the sentence pairs is not known or cannot be opened.
+
+        The keys of the error are relative to these settings.
+
+        Args:
+            text: Spec of the pretraining text in the source language, or None if it is not known.
+            other: Spec of the pretraining text in the other language, if that is a natural one and known.
+            natural: True if the other language is a natural one.
+        """
+
     @property
     def needs_links(self) -> bool:
         """True if the probe reads word alignments of the sentence pairs."""

@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 from rich.console import Console
 
 from pretrain.config import PretrainConfig
@@ -28,8 +29,10 @@ from synthlang.errors import InputError
 from synthlang.files import atomic_folder, only_writer, read_json, user_path, write_json
 from synthlang.fingerprint import fingerprint
 from synthlang.progress import Display
-from synthlang.references import resolved
+from synthlang.references import Named, resolved
+from synthlang.sources import open_source
 from synthlang.store import Store
+from synthlang.tasks import choose, open_task
 
 
 def read_probe_config(path: Path | None, options: Mapping[str, Any], overrides: list[str]) -> ProbeConfig:
@@ -142,6 +145,8 @@ def _write(folder: Path, values: dict[str, Any], found: Mapping[str, ProbeResult
         write_json(new / "probes.json", values)
         for figure in (figure for result in found.values() for figure in result.figures):
             figure.write(new / "figures")
+        for name, table in (item for result in found.values() for item in result.files.items()):
+            pq.write_table(table, new / name)
         write_page(new, values, found, config.table())
 
 
@@ -156,8 +161,8 @@ def record(given: ProbeInput, found: Mapping[str, ProbeResult], told: InputConfi
     """Return the content of probes.json. The settings ``told`` are recorded in place of the config of ``given``."""
     pretrained, config = given.pretrained, told or given.config
     settings = config.model_dump(mode="json")
-    # the fingerprint covers the content of sentence pairs, but no paths
-    kept = resolved(config, lambda named: named.name)
+    # the fingerprint covers the content of sentence pairs, texts and items, but no paths
+    kept = resolved(config, _content)
     del kept["pairs"], kept["model2"]
     kept.get("maps", {}).pop("save", None)
     kept |= plugins.parts("probes", config.probes)
@@ -178,6 +183,16 @@ def record(given: ProbeInput, found: Mapping[str, ProbeResult], told: InputConfi
         "cka_against_retrieval": cka_against_retrieval(found, config.seed),
         "probes": {name: {**result.values, "notes": list(result.notes)} for name, result in found.items()},
     }
+
+
+def _content(named: Named) -> Any:
+    """Return the fingerprint of a text or of items, and the name of any other reference."""
+    if named.kind == "source":
+        return open_source(named.name).fingerprint
+    if named.kind == "items":
+        spec, split = choose(named.name)
+        return [open_task(spec).fingerprint, split]
+    return named.name
 
 
 def _with_language(config: ProbeConfig, run: Path) -> ProbeConfig:

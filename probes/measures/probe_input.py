@@ -64,6 +64,20 @@ class ProbeInput:
     def name(self, role: Role) -> str:
         return self.pretrained.language_name(role)
 
+    @property
+    def is_other(self) -> bool:
+        """True if the other language differs from the source language, or a second model reads it."""
+        source, target = self.pretrained.source.language, self.pretrained.target.language
+        return self.pretrained.natural or target.fingerprint != source.fingerprint or not self.same_model
+
+    @property
+    def other_text(self) -> str | None:
+        """Spec of the pretraining text in a natural other language, or None if it is not known."""
+        if not self.pretrained.natural or self.pretrained.run is None or not self.same_model:
+            return None
+        specs = {language.name: language.spec for language in self.pretrained.run[1].languages}
+        return specs.get(self.pretrained.target.tokenizer.name)
+
     @cached_property
     def aligned(self) -> Aligned:
         """The sentence pairs.
@@ -83,8 +97,9 @@ class ProbeInput:
         return texts[0]
 
     def check(self) -> None:
-        """Raise InputError if a package is missing, or sentence pairs cannot be read or consist of unknown tokens."""
+        """Raise InputError if a package or text is missing, or sentence pairs cannot be read or have unknown tokens."""
         self.config.check_installed()
+        self.config.check_text(self.pretrained.text, self.other_text, self.pretrained.natural)
         if any(settings.needs_links for settings in self.config.chosen().values()):
             _ = self.measured
         for role in ROLES if self.config.reads_sentences else ():

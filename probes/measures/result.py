@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import pyarrow as pa
 
 from probes.figures.drawing import Drawing
 from probes.report.page import Table
@@ -20,6 +22,7 @@ class ProbeResult:
         figures: Figures for the page.
         notes: Limits of the numbers, and reasons why something could not be measured.
         summary: The result in one sentence for the top of the page, or "".
+        files: Tables of every item by the name of their Parquet file, which is written beside probes.json.
     """
 
     values: dict[str, Any]
@@ -27,6 +30,7 @@ class ProbeResult:
     figures: Sequence[Drawing] = field(default_factory=tuple)
     notes: Sequence[str] = field(default_factory=tuple)
     summary: str = ""
+    files: Mapping[str, pa.Table] = field(default_factory=dict)
 
 
 def with_bounds(value: float, low: float | None, high: float | None, form: str = ".1f") -> str:

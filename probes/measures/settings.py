@@ -35,7 +35,7 @@ class InputConfig(StrictModel):
     """
 
     probes: tuple[str, ...] = Field(default=(), min_length=1)
-    """Probes to run (default: all built-in ones)."""
+    """Probes to run (default: words, retrieval, maps, cka and distances)."""
     language: LanguageSpec | None = None
     """Language to compare with the source language (null: the first derived language of the run).
 
@@ -121,6 +121,14 @@ class InputConfig(StrictModel):
         for name, settings in self.chosen().items():
             try:
                 settings.check_installed()
+            except InputError as error:
+                raise error.inside(name) from error
+
+    def check_text(self, text: str | None, other: str | None, natural: bool) -> None:
+        """Raise InputError if a text of a probe besides the sentence pairs is missing (see `ProbeSettings`)."""
+        for name, settings in self.chosen().items():
+            try:
+                settings.check_text(text, other, natural)
             except InputError as error:
                 raise error.inside(name) from error
 

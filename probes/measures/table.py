@@ -7,7 +7,7 @@ and the columns and figures of a study follow from this table.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import create_model
 from pydantic.fields import FieldInfo
@@ -16,10 +16,13 @@ from probes.measures.base import ProbeSettings
 from probes.measures.cka import CkaConfig
 from probes.measures.distances import DistancesConfig
 from probes.measures.maps import MapsConfig
+from probes.measures.minimal_pairs import MinimalPairsConfig
 from probes.measures.retrieval import RetrievalConfig
+from probes.measures.sentences import SentencesConfig
 from probes.measures.settings import InputConfig
 from probes.measures.words import WordsConfig
 from synthlang.plugins import added, optional_field
+from synthlang.references import OmitDefaultFromHash
 
 FORMAT = 4  # raised when the same settings give other numbers
 
@@ -46,6 +49,10 @@ class ProbeConfig(InputConfig):
     """Settings of the probe ``cka``."""
     distances: DistancesConfig = DistancesConfig()
     """Settings of the probe ``distances``."""
+    sentences: Annotated[SentencesConfig, OmitDefaultFromHash()] = SentencesConfig()
+    """Settings of the probe ``sentences``."""
+    minimal_pairs: Annotated[MinimalPairsConfig, OmitDefaultFromHash()] = MinimalPairsConfig()
+    """Settings of the probe ``minimal_pairs``."""
 
 
 PROBES: dict[str, type[ProbeSettings]] = ProbeConfig.table()

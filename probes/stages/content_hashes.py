@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from synthlang.plugins import installed
 from synthlang.references import Named, references, resolved
 from synthlang.sources import conllu, hub, iob, open_source, segmentation, slots
 from synthlang.store import Store
-from synthlang.tasks import choose, pairs, questions
+from synthlang.tasks import choose, is_task, minimal, open_task, pairs, questions
 
 TABLE = "digests.json"
 """File of the store with the known hashes."""
@@ -128,8 +129,10 @@ Content = tuple[list[Path], Callable[[], str]]
 
 def _spec(name: str, task: str | None, _hashes: ContentHashes) -> Content:
     """Return the files and the hash of a source or, with a ``task``, of labelled items."""
-    spec, split = choose(name) if task else (name, None)
-    plain = spec.removeprefix(f"{task}:") if task else spec
+    named = name.partition(":")[0] if task is None and is_task(name) else None  # items of a probe name their task
+    scheme = task or named
+    spec, split = choose(name) if scheme else (name, None)
+    plain = spec.removeprefix(f"{scheme}:") if scheme else spec
     if plain.startswith(HUB):  # not opened, because this takes seconds
         folder, rest = _hub_folder(plain.removeprefix(HUB))
         files = _tree(folder)
@@ -145,14 +148,16 @@ def _spec(name: str, task: str | None, _hashes: ContentHashes) -> Content:
             return str(open_source(plain).fingerprint)
 
     else:
-        files = _files_of_opened(_opened(spec, task))
+        opened = partial(open_task, spec) if named else partial(_opened, spec, task)
+        files = _files_of_opened(opened())
 
         def content() -> str:
-            return str(_opened(spec, task).fingerprint)
+            return str(opened().fingerprint)
 
-    if task is None:
+    if scheme is None:
         return files, content
-    return files, lambda: fingerprint("items", task=task, content=content(), split=split)
+    reader = {"reader": minimal.READER} if named else {}
+    return files, lambda: fingerprint("items", task=scheme, content=content(), split=split, **reader)
 
 
 def _opened(spec: str, task: str | None) -> Any:

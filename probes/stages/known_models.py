@@ -45,6 +45,11 @@ class KnownModels:
         """Spec of the pretraining text, or None if it is not known."""
         return None if self.run is None else self.run.all_languages[0].source
 
+    def text_of(self, language: str | None) -> str | None:
+        """Return the spec of the pretraining text in a language of the run, or None if it is not known."""
+        languages = () if self.run is None or self.target is not None else self.run.all_languages
+        return next((one.source for one in languages if one.name == language), None)
+
     def limits(self, model: str | None = CellModel.ORIGINAL) -> ModelLimits | None:
         """Return the limits of a model, given by its name or a ``CellModel``, or None if they are not known."""
         found: PretrainStage | str | None = model

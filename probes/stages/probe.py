@@ -80,6 +80,9 @@ class ProbeStage(ModelStage):
             raise no_dictionary()
         if config.reads_sentences and not any(config.pairs.values()):
             known.check_constructed(config.language, config.natural)
+        other = known.text_of(config.language) if config.natural else None
+        checked = "texts", inputs.identity(config), known.text, other
+        inputs.once(checked, lambda: config.check_text(known.text, other, config.natural))
         self._check_language(known)
         if config.reads_sentences:
             self._check_limits(known)

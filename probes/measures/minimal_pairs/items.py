@@ -1,0 +1,87 @@
+"""The pairs of the probe ``minimal_pairs`` in each language."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from probes.measures.minimal_pairs import MinimalPairsConfig
+from probes.measures.probe_input import ProbeInput
+from probes.models.pretrained import Role
+from synthlang.errors import InputError
+from synthlang.language import bind_language, check_source
+from synthlang.sources.limited import without_limit
+from synthlang.tasks import TaskSet, choose, derive_task, open_task, split_for
+from synthlang.tasks.batch import TaskBatch, join_batches
+
+BUILTIN = "builtin:"
+
+
+def open_items(spec: str, key: str) -> tuple[TaskSet, str]:
+    """Open minimal pairs, and return them with their split. ``key`` is the key of the settings, for errors.
+
+    Raises:
+        InputError: The pairs cannot be opened, or are items of another task.
+    """
+    try:
+        plain, chosen = choose(spec)
+        task = open_task(plain)
+        if not task.paired:
+            hint = "name pairs, such as minimal:FILE"
+            raise InputError("are no minimal pairs", spec, hint=hint, code="type")
+        return task, split_for(task, "test", chosen, spec)
+    except InputError as error:
+        raise error.inside(key) from error
+
+
+def spec_of_text(text: str | None) -> str:
+    """Return the pairs of the grammar of a pretraining text.
+
+    Raises:
+        InputError: The text is not of the built-in grammar.
+    """
+    if text is None or not text.startswith(BUILTIN):
+        reason = "no minimal pairs are known for the pretraining text"
+        raise InputError(reason, keys="items", hint="give pairs, such as minimal:FILE", code="missing")
+    return f"minimal:{without_limit(text)[0]}"
+
+
+def read_items(given: ProbeInput) -> tuple[dict[Role, TaskBatch], dict[str, int]]:
+    """Return the pairs of each language, and counts of pairs left out by reason.
+
+    Raises:
+        InputError: Pairs cannot be read, lack a column that the language needs, or none is left.
+    """
+    settings, pretrained = given.config.of(MinimalPairsConfig), given.pretrained
+    language = pretrained.target.language
+    task, split = open_items(settings.items or spec_of_text(pretrained.text), "items")
+    own = _read(task, split, settings.most)
+    found: dict[Role, TaskBatch] = {"source": own}
+    counts = dict(own.counts)
+    if settings.other is not None:
+        found["target"] = _read(*open_items(settings.other, "other"), settings.most)
+        counts |= {f"{given.name('target')}: {reason}": count for reason, count in found["target"].counts.items()}
+    elif given.is_other:
+        check_source(language, task.as_source(), task.name)
+        bound = bind_language(language, task.as_source())
+        found["target"], changed = derive_task(own, bound)
+        counts |= {f"{bound.name}: {reason}": count for reason, count in changed.items()}
+    if not len(found.get("target", own)):
+        reason = "no minimal pair is left in the derived language"
+        raise InputError(reason, keys="minimal_pairs.items", hint="give pairs of its own (other)", code="empty")
+    return found, counts
+
+
+def _read(task: TaskSet, split: str, most: int | None) -> TaskBatch:
+    batch = join_batches(list(_first(task, split, most)))
+    return batch if most is None else batch.take(np.arange(min(most, len(batch))))
+
+
+def _first(task: TaskSet, split: str, most: int | None) -> Iterator[TaskBatch]:
+    left = most
+    for batch in task.batches(split):
+        yield batch
+        left = None if left is None else left - len(batch)
+        if left is not None and left <= 0:
+            return

@@ -1,0 +1,137 @@
+"""Pure functions on scored minimal pairs: accuracy, the place of the difference, and surprisal around it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from probes.scoring import Floats, Scored
+from probes.statistics import Interval, mean_interval, wilson_interval
+from synthlang.tasks.batch import TaskBatch
+
+Words = Sequence[str]
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredPairs:
+    """The pairs of a language with the scores of both sides.
+
+    Attributes:
+        name: Name of the language.
+        batch: The pairs, all of which have scores.
+        scored: The scores of the sentences of ``batch``.
+    """
+
+    name: str
+    batch: TaskBatch
+    scored: Scored
+
+    @property
+    def scores(self) -> Floats:
+        """Log probability of the grammatical and of the ungrammatical sentence, [pairs, 2]."""
+        found: Floats = self.scored.sentences[self.batch.texts]  # a text is a sentence
+        return found
+
+    @property
+    def credits(self) -> Floats:
+        """1 for a higher score of the grammatical sentence, 0.5 for equal scores, else 0, [pairs]."""
+        good, bad = self.scores.T
+        found: Floats = (good > bad) + 0.5 * (good == bad)
+        return found
+
+    @property
+    def phenomena(self) -> list[str]:
+        """The phenomenon of each pair, or "", [pairs]."""
+        label = self.batch.label
+        return [""] * len(self.batch) if label is None else [str(name) for name in label.values()]
+
+    @property
+    def paradigms(self) -> list[str]:
+        return list(self.batch.extra["paradigm"])
+
+    def sides(self) -> Iterator[tuple[tuple[Words, Floats], tuple[Words, Floats]]]:
+        """Yield the words and their surprisal in bits of both sides of each pair."""
+        words, bits, offsets = (
+            self.batch.corpus.form.values(),
+            -self.scored.words / math.log(2),
+            self.batch.corpus.offsets,
+        )
+        for texts in self.batch.texts.tolist():
+            spans = [slice(int(offsets[text]), int(offsets[text + 1])) for text in texts]
+            yield (words[spans[0]], bits[spans[0]]), (words[spans[1]], bits[spans[1]])
+
+
+def accuracy(credit: Floats) -> Interval:
+    """Return the mean of credits in percent with Wilson's interval."""
+    return wilson_interval(float(credit.mean()), len(credit))
+
+
+def by_name(credit: Floats, names: Sequence[str]) -> dict[str, Interval]:
+    """Return the accuracy of the pairs of each name, without pairs that have none, sorted by name."""
+    of = np.asarray(names)
+    return {name: accuracy(credit[of == name]) for name in sorted({*names}) if name}
+
+
+def place_of(good: Words, bad: Words) -> int:
+    """Return the index of the first word in which two different sentences differ.
+
+    >>> place_of(["she", "saw", "him"], ["she", "saw", "he"])
+    2
+    """
+    same = (one == other for one, other in zip(good, bad, strict=False))
+    return next((number for number, equal in enumerate(same) if not equal), min(len(good), len(bad)))
+
+
+def is_one_place(good: Words, bad: Words) -> bool:
+    """Return whether two sentences differ in one place.
+
+    The difference is a word, a word too much or too little, or two neighbours in the other order.
+
+    >>> is_one_place(["she", "saw", "him"], ["she", "him", "saw"]), is_one_place(["a", "b", "c"], ["c", "b", "a"])
+    (True, False)
+    """
+    start = place_of(good, bad)
+    if len(good) == len(bad):
+        rest = start + 1
+        if good[rest:] == bad[rest:]:
+            return True
+        swapped = [good[rest], good[start]] == list(bad[start : start + 2])
+        return swapped and good[start + 2 :] == bad[start + 2 :]
+    longer, shorter = (good, bad) if len(good) > len(bad) else (bad, good)
+    return len(longer) - len(shorter) == 1 and longer[start + 1 :] == shorter[start:]
+
+
+def around(pairs: ScoredPairs, before: int, after: int) -> list[dict[str, Any]]:
+    """Return the mean surprisal in bits of the words around the place of the difference, by position.
+
+    Position 0 is the first word that differs. A position counts the pairs in which both sides have a word there.
+
+    Returns:
+        ``position``, ``pairs``, ``good``, ``bad`` and ``difference`` (bad − good, an Interval) of each position.
+    """
+    found: dict[int, list[tuple[float, float]]] = {}
+    for (good, of_good), (bad, of_bad) in pairs.sides():
+        place = place_of(good, bad)
+        for position in range(max(-before, -place), after + 1):
+            if place + position < min(len(good), len(bad)):
+                found.setdefault(position, []).append((of_good[place + position], of_bad[place + position]))
+    rows = []
+    for position, values in sorted(found.items()):
+        both = np.asarray(values)
+        row: dict[str, Any] = {"position": position, "pairs": len(both)}
+        row |= {"good": float(both[:, 0].mean()), "bad": float(both[:, 1].mean())}
+        rows.append({**row, "difference": mean_interval(both[:, 1] - both[:, 0])})
+    return rows
+
+
+def shared(one: TaskBatch, other: TaskBatch) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the rows of the pairs that two languages share, by their ids, in the same order."""
+    rows = {name: row for row, name in enumerate(other.ids)}
+    found = [(row, rows[name]) for row, name in enumerate(one.ids) if name in rows]
+    both = np.asarray(found, np.int64).reshape(-1, 2)
+    return both[:, 0], both[:, 1]

@@ -1,0 +1,120 @@
+"""The probe ``minimal_pairs``: how often a model prefers the grammatical sentence of a pair."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from probes.measures.minimal_pairs import MinimalPairsConfig
+from probes.measures.minimal_pairs.items import read_items
+from probes.measures.minimal_pairs.pairs import ScoredPairs, accuracy, around, by_name, is_one_place, shared
+from probes.measures.minimal_pairs.show import figures, pair_table, summary, tables
+from probes.measures.probe_input import ProbeInput
+from probes.measures.result import ProbeResult
+from probes.models.pretrained import Role
+from probes.scoring import Floats, Scored, is_causal, score
+from probes.statistics import Interval
+from probes.statistics.intervals import bootstrap_difference
+from synthlang.errors import InputError
+from synthlang.progress import Report, silent
+from synthlang.rng import key_of
+from synthlang.tasks.batch import TaskBatch
+
+
+def minimal_pairs_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
+    """Score minimal pairs in the source language and in the other language.
+
+    Raises:
+        InputError: Pairs are not known or cannot be read, nearly all tokens are unknown, or no pair is left.
+    """
+    config = given.config.of(MinimalPairsConfig)
+    batches, counts = read_items(given)
+    found: dict[Role, ScoredPairs] = {}
+    for role, batch in batches.items():
+        name = given.name(role)
+        scored = score(given.body(role), given.reader(role), batch.corpus, config.masking, report, name)
+        found[role] = _kept(name, batch, scored, counts)
+    places = {role: _places(pairs) for role, pairs in found.items()}
+    rows = {role: around(pairs, config.before, config.after) for role, pairs in found.items()}
+    difference = _difference(found, given.config.seed) if len(found) > 1 and config.other is None else None
+    values: dict[str, Any] = {
+        "model": {role: "causal" if is_causal(given.body(role)) else "masked" for role in found},
+        "languages": {role: {**values_of(pairs), "positions": rows[role]} for role, pairs in found.items()},
+        "difference": difference,
+        "several_places": places,
+        "counts": {reason: count for reason, count in counts.items() if count},
+    }
+    notes = [
+        f"{count:,} pairs of {found[role].name} differ in more than one place."
+        for role, count in places.items()
+        if count
+    ]
+    shown = list(found.values())
+    named = {pairs.name: rows[role] for role, pairs in found.items()}
+    files = {"minimal_pairs.parquet": pair_table(shown)}
+    return ProbeResult(
+        to_json(values), tables(shown, named, difference), figures(shown, named), notes, summary(shown), files
+    )
+
+
+def _kept(name: str, batch: TaskBatch, scored: Scored, counts: dict[str, int]) -> ScoredPairs:
+    """Drop the pairs with a side that has no score, and count them."""
+    long = scored.too_long[batch.texts].any(axis=1)
+    empty = ~long & (np.diff(scored.bounds)[batch.texts] == 0).any(axis=1)
+    counts[f"{name}: pairs with more tokens than the model reads"] = int(long.sum())
+    counts[f"{name}: pairs with a side without a token"] = int(empty.sum())
+    if (long | empty).all():
+        hint = "give pairs of shorter sentences"
+        raise InputError("no minimal pair is left to score", name, keys="minimal_pairs", hint=hint, code="empty")
+    if not (long | empty).any():
+        return ScoredPairs(name, batch, scored)
+    items = np.flatnonzero(~(long | empty)).astype(np.int64)
+    return ScoredPairs(name, batch.take(items), scored.take(batch.sentences_of(items)))
+
+
+def values_of(pairs: ScoredPairs) -> dict[str, Any]:
+    """Return the accuracies of a language."""
+    paradigms = by_name(pairs.credits, pairs.paradigms)
+    return {
+        "pairs": len(pairs.batch),
+        "accuracy": accuracy(pairs.credits),
+        "mean_of_paradigms": float(np.mean([one.mean for one in paradigms.values()])) if paradigms else None,
+        "phenomena": by_name(pairs.credits, pairs.phenomena),
+        "paradigms": paradigms,
+    }
+
+
+def _places(pairs: ScoredPairs) -> int:
+    """Return the number of pairs whose sides differ in more than one place, such as after a word is moved."""
+    return sum(not is_one_place(good, bad) for (good, _), (bad, _) in pairs.sides())
+
+
+def _difference(found: dict[Role, ScoredPairs], seed: int) -> Interval | None:
+    """Return the accuracy in the source language minus that in the derived one, on the pairs of both."""
+    one, other = found["source"], found["target"]
+    left, right = shared(one.batch, other.batch)
+    if not len(left):
+        return None
+    first, second = (_stats(pairs.credits[rows]) for pairs, rows in ((one, left), (other, right)))
+    key = key_of("minimal-pairs", seed)
+    return bootstrap_difference(first, second, _percent, key, paired=True)
+
+
+def _stats(credit: Floats) -> Floats:
+    """Return the credit and the number of each pair, [1, pairs, 2]."""
+    return np.stack([credit, np.ones_like(credit)], axis=1)[None]
+
+
+def _percent(sums: Floats) -> Floats:
+    found: Floats = 100 * sums[..., 0] / sums[..., 1]
+    return found
+
+
+def to_json(value: Any) -> Any:
+    """Return values with intervals as mappings."""
+    if isinstance(value, Interval):
+        return {"mean": value.mean, "low": value.low, "high": value.high, "n": value.n}
+    if isinstance(value, dict):
+        return {key: to_json(inner) for key, inner in value.items()}
+    return [to_json(inner) for inner in value] if isinstance(value, list) else value

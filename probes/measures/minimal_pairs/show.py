@@ -1,0 +1,137 @@
+"""Tables and figures of minimal pairs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from probes.figures.bars import Bar, accuracy_bars
+from probes.figures.drawing import Drawing
+from probes.figures.lines import Series, lines_over
+from probes.measures.minimal_pairs.pairs import ScoredPairs, accuracy, by_name, place_of
+from probes.measures.result import with_bounds
+from probes.report.page import Table
+from probes.statistics import Interval
+
+Rows = Mapping[str, Sequence[Mapping[str, Any]]]
+"""The surprisal around the place of the difference, by the name of the language."""
+EXAMPLES = 3
+
+
+def tables(measured: Sequence[ScoredPairs], rows: Rows, difference: Interval | None) -> list[Table]:
+    """Return the accuracies, the surprisal around the place of the difference, and examples."""
+    return [
+        _accuracies(measured, difference),
+        *(_around(name, of) for name, of in rows.items() if of),
+        _examples(measured),
+    ]
+
+
+def _accuracies(measured: Sequence[ScoredPairs], difference: Interval | None) -> Table:
+    """Return a row for all pairs, for each phenomenon, and for each paradigm below its phenomenon."""
+    groups: list[tuple[str, list[Interval | None]]] = [("all pairs", [accuracy(pairs.credits) for pairs in measured])]
+    names = {name for pairs in measured for name in zip(pairs.phenomena, pairs.paradigms, strict=True)}
+    phenomena = [by_name(pairs.credits, pairs.phenomena) for pairs in measured]
+    paradigms = [by_name(pairs.credits, pairs.paradigms) for pairs in measured]
+    for phenomenon in sorted({phenomenon for phenomenon, _ in names}):
+        if phenomenon:
+            groups.append((phenomenon, [found.get(phenomenon) for found in phenomena]))
+        inside = sorted(paradigm for of, paradigm in names if paradigm and of == phenomenon)
+        groups += [(f"· {name}", [found.get(name) for found in paradigms]) for name in inside]
+    rows = [[name, *map(_cell, found)] for name, found in groups]
+    title = "Accuracy in percent. Intervals are 95 % over pairs."
+    if difference is not None:
+        told = with_bounds(difference.mean, difference.low, difference.high)
+        title += f" {measured[0].name} minus {measured[1].name}, on the pairs of both: {told} points."
+    counts = [f"{pairs.name} ({len(pairs.batch):,} pairs)" for pairs in measured]
+    return Table(title, ["phenomenon and paradigm", *counts], rows)
+
+
+def _cell(found: Interval | None) -> str:
+    return "–" if found is None else with_bounds(found.mean, found.low, found.high)
+
+
+def _around(name: str, rows: Sequence[Mapping[str, Any]]) -> Table:
+    cells = [
+        [
+            "first different word" if row["position"] == 0 else f"{row['position']:+d}",
+            f"{row['pairs']:,}",
+            f"{row['good']:.2f}",
+            f"{row['bad']:.2f}",
+            with_bounds(*_rounded(row["difference"]), ".2f"),
+        ]
+        for row in rows
+    ]
+    header = ["position", "pairs", "grammatical", "ungrammatical", "difference"]
+    return Table(f"Mean surprisal of words in bits around the first different word, {name}.", header, cells)
+
+
+def _rounded(found: Interval) -> tuple[float, float | None, float | None]:
+    """Return a mean and its bounds without the sign of a rounded 0."""
+    low, high = (None if value is None else round(value, 2) + 0.0 for value in (found.low, found.high))
+    return round(found.mean, 2) + 0.0, low, high
+
+
+def _examples(measured: Sequence[ScoredPairs]) -> Table:
+    rows = []
+    for pairs in measured:
+        sides = zip(pairs.batch.strings(0), pairs.batch.strings(1), pairs.scores.tolist(), strict=True)
+        for good, bad, (high, low) in list(sides)[:EXAMPLES]:
+            rows.append([pairs.name, good, bad, f"{high:.2f}", f"{low:.2f}"])
+    header = ["language", "grammatical", "ungrammatical", "log p", "log p of the other"]
+    return Table("The first pairs and their scores.", header, rows, texts=3)
+
+
+def figures(measured: Sequence[ScoredPairs], rows: Rows) -> list[Drawing]:
+    """Draw the accuracy by paradigm or phenomenon, and the surprisal around the place of the difference."""
+    bars = []
+    for pairs in measured:
+        of = dict(zip(pairs.paradigms, pairs.phenomena, strict=True))
+        found = by_name(pairs.credits, pairs.paradigms)
+        if not found:
+            of, found = {}, by_name(pairs.credits, pairs.phenomena) or {"all pairs": accuracy(pairs.credits)}
+        bars += [Bar(of.get(name, ""), name, pairs.name, one, one.n) for name, one in found.items()]
+    note = "Share of pairs in which the grammatical sentence has the higher score. Lines are 95 % intervals."
+    label = "accuracy on minimal pairs (%)"
+    drawn = [
+        accuracy_bars("minimal-pairs", "Accuracy by phenomenon", sorted(bars, key=lambda bar: bar.group), note, label)
+    ]
+    lines = [
+        Series(f"{name}, {told}", [row["position"] for row in of], [row[side] for row in of])
+        for name, of in rows.items()
+        for side, told in (("good", "grammatical"), ("bad", "ungrammatical"))
+        if of
+    ]
+    if lines:
+        note = "Mean surprisal of words. Position 0 is the first word in which the two sentences differ."
+        axes = ("position after the first different word", "surprisal (bits)")
+        drawn.append(lines_over("minimal-pairs-places", "Surprisal around the difference", lines, axes, note))
+    return drawn
+
+
+def pair_table(measured: Sequence[ScoredPairs]) -> pa.Table:
+    """Return the sentences, scores in nats and the surprisal in bits of both words at the difference of every pair."""
+    rows = []
+    for pairs in measured:
+        texts = zip(pairs.batch.strings(0), pairs.batch.strings(1), pairs.scores.tolist(), strict=True)
+        labels = zip(pairs.batch.ids, pairs.phenomena, pairs.paradigms, strict=True)
+        for (name, phenomenon, paradigm), (good, bad, scores), (one, other) in zip(
+            labels, texts, pairs.sides(), strict=True
+        ):
+            place = place_of(one[0], other[0])
+            bits = [float(of[place]) if place < len(of) else math.nan for _, of in (one, other)]
+            rows.append((pairs.name, name, phenomenon, paradigm, good, bad, *scores, place, *bits))
+    names = ("language", "id", "phenomenon", "paradigm", "good", "bad", "good_log_probability", "bad_log_probability")
+    kinds = [pa.string()] * 6 + [pa.float64()] * 2 + [pa.int64()] + [pa.float64()] * 2
+    columns = (*names, "place", "good_surprisal", "bad_surprisal")
+    found = zip(*rows, strict=True)
+    return pa.table({name: pa.array(values, kind) for name, values, kind in zip(columns, found, kinds, strict=True)})
+
+
+def summary(measured: Sequence[ScoredPairs]) -> str:
+    """Return the accuracies in a sentence."""
+    told = " and ".join(f"{accuracy(pairs.credits).mean:.1f} % of the pairs in {pairs.name}" for pairs in measured)
+    return f"The grammatical sentence has the higher score in {told}."

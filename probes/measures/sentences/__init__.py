@@ -1,0 +1,60 @@
+"""Settings of the probe ``sentences``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+
+from probes.measures.base import ProbeSettings
+from probes.results.declared import AT_LEAST_ONE, AT_LEAST_ZERO, Measure, Tree
+from synthlang.references import SourceSpec
+
+UNITS = ("token", "word", "byte")
+"""Units over which a perplexity is computed. Words and bytes are those of the source spelling."""
+LANGUAGE: Tree = {
+    "sentences": Measure("sentences", "sentences", AT_LEAST_ZERO),
+    "log_probability": {"mean": Measure("nats", "sentences")},
+    "perplexity": {unit: {"mean": Measure("perplexity", f"{unit}s", AT_LEAST_ONE)} for unit in UNITS},
+    "bits_per_byte": {"mean": Measure("bits", "bytes", AT_LEAST_ZERO, "bits per byte", main=True)},
+}
+"""The measures of one language."""
+Masking = Literal["within-word", "token"]
+
+
+class SentencesConfig(ProbeSettings):
+    """Settings of the scores of sentences."""
+
+    smoke: ClassVar[Mapping[str, Any]] = {"most": 20}
+
+    title: ClassVar[str] = "Scores of sentences"
+    about: ClassVar[str] = (
+        "Log probability of sentences: of a decoder, or the pseudo-log-likelihood of an encoder. Perplexity per word "
+        "and per byte counts the words and bytes of the source spelling, so that languages and tokenizers can be "
+        "compared. Values of encoders and of decoders cannot be compared with each other."
+    )
+    run: ClassVar[str] = "probes.measures.sentences.probe:sentences_probe"
+    measures: ClassVar[Tree] = {"languages": {"source": LANGUAGE, "target": LANGUAGE}}
+    reads_sentences: ClassVar[bool] = False
+
+    text: SourceSpec | None = None
+    """Text in the source language (null: the pretraining text). A derived language reads its derivation."""
+    other: SourceSpec | None = None
+    """Text in the other language (null: the derived text, or for a natural language its pretraining text)."""
+    split: Literal["train", "dev", "test"] | None = None
+    """Split of the texts (null: ``dev``, else ``test``, else ``train``)."""
+    most: int = Field(default=1000, ge=1)
+    """Maximum number of sentences, from the beginning of the split."""
+    masking: Masking = "within-word"
+    """Masked tokens when an encoder predicts a token.
+
+    ``within-word`` masks also the later tokens of the same word (Kauf & Ivanova 2023). ``token`` masks this token only
+    (Salazar et al. 2020), which overestimates words of several tokens. A decoder has no masks.
+    """
+
+    def check_text(self, text: str | None, other: str | None, natural: bool) -> None:
+        """Raise InputError if a text is not known or cannot be opened."""
+        from probes.measures.sentences.texts import check_text
+
+        check_text(self, text, other, natural)

@@ -1,0 +1,208 @@
+"""The probe ``sentences``: log probability and perplexity of a text in both languages."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from probes.figures.drawing import Drawing
+from probes.figures.lines import interval_series, lines_over
+from probes.measures.probe_input import ProbeInput
+from probes.measures.result import ProbeResult, with_bounds
+from probes.measures.sentences import UNITS, SentencesConfig
+from probes.measures.sentences.texts import LanguageText, read_texts
+from probes.models.pretrained import Role
+from probes.report.page import Table
+from probes.scoring import Floats, Scored, is_causal, score
+from probes.statistics import Interval, mean_interval
+from probes.statistics.intervals import bootstrap_metric
+from synthlang.errors import InputError
+from synthlang.progress import Report, silent
+from synthlang.rng import key_of
+
+LARGEST = 700.0
+"""Largest exponent of a perplexity, beyond which a float overflows."""
+EXAMPLES, SHOWN_WORDS = 5, 24
+PLACES, FEWEST = 20, 10
+"""Number of words of a sentence in the figure, and the smallest number of sentences behind a point."""
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """The scores of a text in one language.
+
+    Attributes:
+        rows: The sentences that were scored, [n].
+        totals: Log probability in nats of each of these, [n].
+        sizes: Tokens, and words and bytes of the source spelling, of each, [n, 3] in the order of UNITS.
+    """
+
+    name: str
+    text: LanguageText
+    scored: Scored
+    rows: NDArray[np.int64]
+    totals: Floats
+    sizes: Floats
+
+    def perplexity(self, unit: str, key: int) -> Interval:
+        """Return exp(−Σ log p / Σ units) with a bootstrap interval over sentences."""
+        return bootstrap_metric(self._sums(unit), _perplexities, key)
+
+    def bits(self, key: int) -> Interval:
+        """Return −Σ log₂ p / Σ bytes with a bootstrap interval over sentences."""
+        return bootstrap_metric(self._sums("byte"), lambda sums: sums[..., 0] / (sums[..., 1] * math.log(2)), key)
+
+    def _sums(self, unit: str) -> Floats:
+        return np.stack([-self.totals, self.sizes[:, UNITS.index(unit)]], axis=1)[None]
+
+
+def _perplexities(sums: Floats) -> Floats:
+    found: Floats = np.exp(np.minimum(sums[..., 0] / sums[..., 1], LARGEST))
+    return found
+
+
+def sentences_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
+    """Score the sentences of a text in the source language and in the other language.
+
+    Raises:
+        InputError: A text is not known or cannot be read, nearly all of its tokens are unknown, or no sentence is left.
+    """
+    config, counts = given.config.of(SentencesConfig), Counter[str]()
+    measured: dict[Role, Measured] = {}
+    for role, text in read_texts(given).items():
+        counts.update(text.counts)
+        scored = score(given.body(role), given.reader(role), text.corpus, config.masking, report, given.name(role))
+        measured[role] = _measured(given.name(role), text, scored, counts)
+    found = {role: values_of(one, given.config.seed) for role, one in measured.items()}
+    values: dict[str, Any] = {
+        "model": {role: "causal" if is_causal(given.body(role)) else "masked" for role in measured},
+        "split": {role: one.text.split for role, one in measured.items()},
+        "languages": {role: _json(of) for role, of in found.items()},
+        "counts": {reason: count for reason, count in counts.items() if count},
+    }
+    named = {one.name: found[role] for role, one in measured.items()}
+    tables = [perplexity_table(named), example_table(list(measured.values()))]
+    drawn = position_lines(list(measured.values()))
+    files = {"sentences.parquet": pa.concat_tables([sentence_table(one) for one in measured.values()])}
+    notes = [
+        f"The model was trained on this text of {one.name}." for one in measured.values() if _is_trained(one, given)
+    ]
+    return ProbeResult(values, tables, [drawn] if drawn else [], notes, _summary(named), files)
+
+
+def _is_trained(one: Measured, given: ProbeInput) -> bool:
+    return one.text.split == "train" and given.config.of(SentencesConfig).text is None
+
+
+def _measured(name: str, text: LanguageText, scored: Scored, counts: Counter[str]) -> Measured:
+    tokens, lengths = np.diff(scored.bounds), text.corpus.lengths
+    empty = (tokens == 0) & ~scored.too_long
+    counts[f"{name}: sentences with more tokens than the model reads"] += int(scored.too_long.sum())
+    counts[f"{name}: sentences without a token"] += int(empty.sum())
+    rows = np.flatnonzero(~scored.too_long & ~empty & (lengths > 0)).astype(np.int64)
+    if not len(rows):
+        reason = "no sentence is left to score"
+        raise InputError(reason, name, keys="sentences", hint="give a text with shorter sentences", code="empty")
+    size = np.asarray([len(line.encode()) for line in text.spelling.texts()])
+    sizes = np.stack([tokens, text.spelling.lengths, size], axis=1)[rows].astype(np.float64)
+    return Measured(name, text, scored, rows, scored.sentences[rows], sizes)
+
+
+def values_of(one: Measured, seed: int) -> dict[str, Any]:
+    """Return the measures of a language, with intervals over sentences."""
+    key = key_of("sentences", seed)
+    return {
+        "sentences": len(one.rows),
+        "log_probability": mean_interval(one.totals),
+        "perplexity": {unit: one.perplexity(unit, key) for unit in UNITS},
+        "bits_per_byte": one.bits(key),
+        **{f"{unit}s": int(one.sizes[:, number].sum()) for number, unit in enumerate(UNITS)},
+    }
+
+
+def _json(value: Any) -> Any:
+    if isinstance(value, Interval):
+        return {"mean": value.mean, "low": value.low, "high": value.high}
+    return {key: _json(inner) for key, inner in value.items()} if isinstance(value, Mapping) else value
+
+
+def perplexity_table(found: Mapping[str, Mapping[str, Any]]) -> Table:
+    """Return a table of the perplexities of each language."""
+    rows = [["sentences", *(f"{of['sentences']:,}" for of in found.values())]]
+    rows.append(["log p of a sentence (nats)", *(_cell(of["log_probability"]) for of in found.values())])
+    rows += [[f"perplexity per {unit}", *(_cell(of["perplexity"][unit]) for of in found.values())] for unit in UNITS]
+    rows.append(["bits per byte", *(_cell(of["bits_per_byte"], ".3f") for of in found.values())])
+    title = "Words and bytes are those of the source spelling. Intervals are 95 % over sentences."
+    return Table(title, ["measure", *found], rows)
+
+
+def _cell(interval: Interval, form: str = ".2f") -> str:
+    return with_bounds(interval.mean, interval.low, interval.high, form)
+
+
+def example_table(measured: Sequence[Measured]) -> Table:
+    """Return the first sentences with the surprisal of every word."""
+    rows = []
+    for one in measured:
+        words, surprisal = one.text.corpus.form.values(), -one.scored.words / math.log(2)
+        for row, total in list(zip(one.rows.tolist(), one.totals.tolist(), strict=True))[:EXAMPLES]:
+            start, stop = one.text.corpus.offsets[row : row + 2].tolist()
+            stop = min(stop, start + SHOWN_WORDS)
+            told = " ".join(
+                f"{word} ({bits:.1f})" for word, bits in zip(words[start:stop], surprisal[start:stop], strict=True)
+            )
+            rows.append([one.name, told, f"{total:.2f}"])
+    return Table(
+        "Surprisal of words in bits, in the first sentences.", ["language", "sentence", "log p"], rows, texts=2
+    )
+
+
+def position_lines(measured: Sequence[Measured]) -> Drawing | None:
+    """Draw the mean surprisal of words by their place in the sentence, or return None without enough sentences."""
+    lines = []
+    for one in measured:
+        kept = np.isin(one.text.corpus.sentence_of_word, one.rows)
+        place, bits = one.text.corpus.position[kept], -one.scored.words[kept] / math.log(2)
+        groups = [(number + 1, bits[place == number]) for number in range(PLACES)]
+        points = [(number, mean_interval(of)) for number, of in groups if len(of) >= FEWEST]
+        if points:
+            lines.append(interval_series(one.name, [x for x, _ in points], [interval for _, interval in points]))
+    if not lines:
+        return None
+    note = "Mean surprisal of the n-th word of a sentence. Bands are 95 % intervals."
+    title, axes = "Surprisal by place in the sentence", ("word of the sentence", "surprisal (bits)")
+    return lines_over("sentences-places", title, lines, axes, note)
+
+
+def sentence_table(one: Measured) -> pa.Table:
+    """Return the scores of every sentence, word and token in nats."""
+    corpus, scored, tokens = one.text.corpus, one.scored, one.scored.encoded
+    words, of_words = corpus.form.values(), scored.words.tolist()
+    of_tokens, pieces = scored.tokens.tolist(), np.diff(tokens.word_offsets)
+    spans = [(corpus.offsets[row : row + 2].tolist(), scored.bounds[row : row + 2].tolist()) for row in one.rows]
+    spelled = one.text.spelling.texts()
+    return pa.table(
+        {
+            "language": pa.array([one.name] * len(one.rows), pa.string()),
+            "sentence": pa.array(corpus.ids[one.rows]),
+            "source": pa.array([spelled[row] for row in one.rows.tolist()], pa.string()),
+            "log_probability": pa.array(one.totals),
+            "words": pa.array([words[a:b] for (a, b), _ in spans], pa.list_(pa.string())),
+            "tokens_of_words": pa.array([pieces[a:b].tolist() for (a, b), _ in spans], pa.list_(pa.int64())),
+            "word_log_probabilities": pa.array([of_words[a:b] for (a, b), _ in spans], pa.list_(pa.float64())),
+            "token_ids": pa.array([tokens.ids[a:b].tolist() for _, (a, b) in spans], pa.list_(pa.int64())),
+            "token_log_probabilities": pa.array([of_tokens[a:b] for _, (a, b) in spans], pa.list_(pa.float64())),
+        }
+    )
+
+
+def _summary(found: Mapping[str, Mapping[str, Any]]) -> str:
+    told = " and ".join(f"{of['bits_per_byte'].mean:.2f} in {name}" for name, of in found.items())
+    return f"The model needs {told} bits per byte of the source spelling."

@@ -1,0 +1,98 @@
+"""The text of the probe ``sentences`` in each language, with its source spelling."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from probes.measures.probe_input import ProbeInput
+from probes.measures.sentences import SentencesConfig
+from probes.models.pretrained import Role
+from synthlang.corpus import Corpus, concatenate
+from synthlang.errors import InputError
+from synthlang.language import bind_language, check_source
+from synthlang.sources import open_source
+from synthlang.sources.base import Source, check_split
+
+ORDER = ("dev", "test", "train")
+"""Order in which the split is chosen. A split that the model was trained on comes last."""
+
+
+@dataclass(frozen=True, eq=False)
+class LanguageText:
+    """Sentences in a language.
+
+    Attributes:
+        corpus: The sentences.
+        spelling: The same sentences as they are spelled in the source language, or ``corpus`` itself.
+        split: The split of the text.
+        counts: Number of sentences that the language left out or changed, by reason.
+    """
+
+    corpus: Corpus
+    spelling: Corpus
+    split: str
+    counts: Mapping[str, int]
+
+
+def read_texts(given: ProbeInput) -> dict[Role, LanguageText]:
+    """Read the text of the source language and of the other language, unless both are the same.
+
+    Raises:
+        InputError: A text is not known, cannot be read, or lacks a split or a column that the language needs.
+    """
+    settings, pretrained = given.config.of(SentencesConfig), given.pretrained
+    spec = settings.text or pretrained.text
+    assert spec is not None, "as was checked"
+    opened = _opened(spec, "text", settings)
+    own = _read(opened, spec, settings)
+    found: dict[Role, LanguageText] = {"source": own}
+    language = pretrained.target.language
+    if settings.other is not None:
+        found["target"] = _read(_opened(settings.other, "other", settings), settings.other, settings)
+    elif pretrained.natural:
+        other = given.other_text
+        assert other is not None, "as was checked"
+        found["target"] = _read(_opened(other, "other", settings), other, settings)
+    elif given.is_other:
+        check_source(language, opened, spec)
+        rewrite = bind_language(language, opened).rewrite(own.corpus)
+        counts = {f"{language.name}: {reason}": count for reason, count in rewrite.counts.items()}
+        found["target"] = LanguageText(rewrite.apply(own.corpus), rewrite.source(own.corpus), own.split, counts)
+    return found
+
+
+def check_text(settings: SentencesConfig, text: str | None, other: str | None, natural: bool) -> None:
+    """Raise InputError if a text is not known, cannot be opened or lacks the split (see ``ProbeSettings``)."""
+    hint = "give a text, such as text:FILE, or leave the probe sentences out"
+    specs = {"text": settings.text or text, "other": settings.other or (other if natural else None)}
+    for key, spec in specs.items():
+        if spec is not None:
+            _opened(spec, key, settings)
+        elif key == "text" or natural:
+            whose = "the pretraining text of the model" if key == "text" else "the text of the natural language"
+            raise InputError(f"{whose} is not known", keys=key, hint=hint, code="missing")
+
+
+def _opened(spec: str, key: str, settings: SentencesConfig) -> Source:
+    """Open the text in the key ``key`` of the settings, and check that it has the split."""
+    try:
+        source = open_source(spec)
+        check_split(source, settings.split or source.splits[0], spec)
+    except InputError as error:
+        raise error.inside(key) from error
+    return source
+
+
+def _read(source: Source, spec: str, settings: SentencesConfig) -> LanguageText:
+    """Read the first sentences of the split."""
+    split: str = settings.split or next(split for split in ORDER if split in source.splits)
+    parts: list[Corpus] = []
+    for batch in source.batches(split):
+        parts.append(batch.between(0, settings.most - sum(map(len, parts))))
+        if sum(map(len, parts)) >= settings.most:
+            break
+    corpus = concatenate(parts)
+    if not len(corpus):
+        raise InputError(f"has no sentence in the split {split}", spec, hint="name another text", code="empty")
+    return LanguageText(corpus, corpus, split, {})
