@@ -16,6 +16,7 @@ from synthlang.tasks import TaskSet, choose, derive_task, open_task, split_for
 from synthlang.tasks.batch import TaskBatch, join_batches
 
 BUILTIN = "builtin:"
+HINT = "give pairs, such as minimal:FILE, or leave the probe minimal_pairs out"
 
 
 def open_items(spec: str, key: str) -> tuple[TaskSet, str]:
@@ -43,7 +44,7 @@ def spec_of_text(text: str | None) -> str:
     """
     if text is None or not text.startswith(BUILTIN):
         reason = "no minimal pairs are known for the pretraining text"
-        raise InputError(reason, keys="items", hint="give pairs, such as minimal:FILE", code="missing")
+        raise InputError(reason, keys="items", hint=HINT, code="missing")
     return f"minimal:{without_limit(text)[0]}"
 
 
