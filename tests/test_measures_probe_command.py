@@ -190,7 +190,7 @@ def test_a_probe_is_a_file_and_a_line(run, tmp_path):
     page = (folder / "probes.html").read_text()
     for text in ("<h2>Lengths of sentences</h2>", "spaces separate words", "sentences counted: 9"):
         assert text in page
-    with pytest.raises(InputError, match=r"probes.*'distances' or 'lengths'"):
+    with pytest.raises(InputError, match=r"probes.*'minimal_pairs' or 'lengths'"):
         parse(MoreProbes, {"probes": ["length"]})
     with pytest.raises(InputError, match=r"lengths\.most: "):
         parse(MoreProbes, {"lengths": {"most": "many"}})

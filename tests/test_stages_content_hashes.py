@@ -374,3 +374,25 @@ def test_a_damaged_entry_of_the_table_counts_as_none(entry, here):
     table = store.root / TABLE
     write_json(table, dict.fromkeys(read_json(table), entry))
     assert ContentHashes(store).of(file).hash == before
+
+
+def test_items_of_a_probe_name_their_task(tmp_path):
+    """Their hash follows the content of the files, not their place, and covers the split."""
+
+    def hash_of(spec):
+        found = ContentHashes().of(Named(("items",), "items", spec))
+        assert found.error is None
+        return found.hash
+
+    paths = [tmp_path / name / "x.tsv" for name in ("here", "there")]
+    for path in paths:
+        path.parent.mkdir()
+        path.write_text("a b\tb a\n")
+    first = hash_of(f"minimal:{paths[0]}")
+    assert first == hash_of(f"minimal:{paths[1]}") != hash_of(f"minimal:{paths[1]}#test")
+    paths[1].write_text("a b\tb b\n")
+    assert hash_of(f"minimal:{paths[1]}") != first
+    builtin = "minimal:builtin:mini-english?types=500"
+    assert hash_of(builtin) != hash_of(f"{builtin}&seed=1")
+    wrong = ContentHashes().of(Named(("items",), "items", f"minimal:{tmp_path / 'none'}"))
+    assert wrong.error is not None and wrong.error.code == "missing"
