@@ -15,6 +15,10 @@ class ProbeSettings(StrictModel):
         title: The heading of the probe on a page.
         about: A description of the measurement, in one or two sentences.
         run: The function ``module:function`` that measures. It maps (ProbeInput, Report) to a ProbeResult.
+        check: The function ``module:function`` that raises an InputError if a text besides the sentence pairs is
+            missing, or "". Its arguments are these settings, the spec of the pretraining text in the source language
+            (None if it is not known), that in a natural other language (None if there is none), and whether the other
+            language is natural. The keys of its errors are relative to these settings.
         measures: The numbers of the result that become rows of the table of measurements.
         reads_sentences: True if the probe needs sentence pairs.
     """
@@ -22,22 +26,12 @@ class ProbeSettings(StrictModel):
     title: ClassVar[str]
     about: ClassVar[str]
     run: ClassVar[str]
+    check: ClassVar[str] = ""
     measures: ClassVar[Tree] = {}
     reads_sentences: ClassVar[bool] = True
 
     def check_installed(self) -> None:
         """Raise InputError if the settings need an optional package that is missing."""
-
-    def check_text(self, text: str | None, other: str | None, natural: bool) -> None:
-        """Raise InputError if a text besides the sentence pairs is not known or cannot be opened.
-
-        The keys of the error are relative to these settings.
-
-        Args:
-            text: Spec of the pretraining text in the source language, or None if it is not known.
-            other: Spec of the pretraining text in the other language, if that is a natural one and known.
-            natural: True if the other language is a natural one.
-        """
 
     @property
     def needs_links(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any, Literal, TypeVar
 
 from pydantic import Field, model_validator
@@ -125,10 +126,12 @@ class InputConfig(StrictModel):
                 raise error.inside(name) from error
 
     def check_text(self, text: str | None, other: str | None, natural: bool) -> None:
-        """Raise InputError if a text of a probe besides the sentence pairs is missing (see `ProbeSettings`)."""
+        """Raise InputError if a text of a probe besides the sentence pairs is missing (see ``ProbeSettings.check``)."""
         for name, settings in self.chosen().items():
+            module, _, function = settings.check.partition(":")
             try:
-                settings.check_text(text, other, natural)
+                if module:
+                    getattr(import_module(module), function)(settings, text, other, natural)
             except InputError as error:
                 raise error.inside(name) from error
 

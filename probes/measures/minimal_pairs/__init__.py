@@ -10,7 +10,6 @@ from pydantic import Field
 from probes.measures.base import ProbeSettings
 from probes.measures.sentences import Masking
 from probes.results.declared import ANY, AT_LEAST_ZERO, DIFFERENCE, PERCENT, Entries, Measure, Tree
-from synthlang.errors import InputError
 from synthlang.references import ItemsSpec
 
 PAIRS = "minimal pairs"
@@ -46,6 +45,7 @@ class MinimalPairsConfig(ProbeSettings):
         "otherwise the shorter one is favoured. A derived language has the same pairs, with both sides derived alike."
     )
     run: ClassVar[str] = "probes.measures.minimal_pairs.probe:minimal_pairs_probe"
+    check: ClassVar[str] = "probes.measures.minimal_pairs.items:check_items"
     measures: ClassVar[Tree] = {
         "languages": {"source": LANGUAGE, "target": LANGUAGE},
         "difference": {"mean": Measure("points", PAIRS, DIFFERENCE)},
@@ -67,14 +67,3 @@ class MinimalPairsConfig(ProbeSettings):
     """Number of words before the place of the difference in the table of surprisal."""
     after: int = Field(default=4, ge=0, le=20)
     """Number of words after the place of the difference in the table of surprisal."""
-
-    def check_text(self, text: str | None, other: str | None, natural: bool) -> None:  # noqa: ARG002
-        """Raise InputError if pairs are not known or cannot be opened."""
-        from probes.measures.minimal_pairs.items import open_items, spec_of_text
-
-        open_items(self.items or spec_of_text(text), "items")
-        if self.other is not None:
-            open_items(self.other, "other")
-        elif natural:
-            reason = "pairs in a natural language are not known"
-            raise InputError(reason, keys="other", hint="give pairs, such as minimal:FILE", code="missing")

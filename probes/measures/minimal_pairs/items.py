@@ -48,6 +48,15 @@ def spec_of_text(text: str | None) -> str:
     return f"minimal:{without_limit(text)[0]}"
 
 
+def check_items(settings: MinimalPairsConfig, text: str | None, _other: str | None, natural: bool) -> None:
+    """Raise InputError if pairs are not known or cannot be opened (see ``ProbeSettings.check``)."""
+    open_items(settings.items or spec_of_text(text), "items")
+    if settings.other is not None:
+        open_items(settings.other, "other")
+    elif natural:
+        raise InputError("pairs in a natural language are not known", keys="other", hint=HINT, code="missing")
+
+
 def read_items(given: ProbeInput) -> tuple[dict[Role, TaskBatch], dict[str, int]]:
     """Return the pairs of each language, and counts of pairs left out by reason.
 

@@ -35,6 +35,7 @@ class SentencesConfig(ProbeSettings):
         "compared. Values of encoders and of decoders cannot be compared with each other."
     )
     run: ClassVar[str] = "probes.measures.sentences.probe:sentences_probe"
+    check: ClassVar[str] = "probes.measures.sentences.texts:check_text"
     measures: ClassVar[Tree] = {"languages": {"source": LANGUAGE, "target": LANGUAGE}}
     reads_sentences: ClassVar[bool] = False
 
@@ -52,9 +53,3 @@ class SentencesConfig(ProbeSettings):
     ``within-word`` masks also the later tokens of the same word (Kauf & Ivanova 2023). ``token`` masks this token only
     (Salazar et al. 2020), which overestimates words of several tokens. A decoder has no masks.
     """
-
-    def check_text(self, text: str | None, other: str | None, natural: bool) -> None:
-        """Raise InputError if a text is not known or cannot be opened."""
-        from probes.measures.sentences.texts import check_text
-
-        check_text(self, text, other, natural)

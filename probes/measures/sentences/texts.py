@@ -63,7 +63,7 @@ def read_texts(given: ProbeInput) -> dict[Role, LanguageText]:
 
 
 def check_text(settings: SentencesConfig, text: str | None, other: str | None, natural: bool) -> None:
-    """Raise InputError if a text is not known, cannot be opened or lacks the split (see ``ProbeSettings``)."""
+    """Raise InputError if a text is not known, cannot be opened or lacks the split (see ``ProbeSettings.check``)."""
     hint = "give a text, such as text:FILE, or leave the probe sentences out"
     specs = {"text": settings.text or text, "other": settings.other or (other if natural else None)}
     for key, spec in specs.items():
