@@ -87,7 +87,7 @@ def sums(values: Floats, offsets: Ids) -> Floats:
 
 def is_causal(body: MaskedLM) -> bool:
     """Return whether a model predicts each token from the tokens before it."""
-    return bool(getattr(body, "causal", False))
+    return body.causal
 
 
 def score(

@@ -209,6 +209,18 @@ def test_a_natural_language_needs_pairs_of_its_own(run):
     assert refused(probed, opened, "minimal_pairs", **settings) == ("minimal_pairs.other", "missing")
 
 
+def test_a_decoder_has_equal_surprisal_before_the_difference(tmp_path):
+    folder = small_run(tmp_path / "run", model__kind="gpt2", objective={"kind": "clm"}, dictionary={})
+    opened = open_pretrained(str(folder), None)
+    found = probed(opened, "minimal_pairs", minimal_pairs={"items": ITEMS}).values
+    assert found["model"] == {"source": "causal", "target": "causal"}
+    for of in found["languages"].values():
+        differences = {row["position"]: row["difference"]["mean"] for row in of["positions"]}
+        assert differences[-2] == pytest.approx(0, abs=1e-5) == differences[-1] and abs(differences[0]) > 1e-3
+    text = probed(opened, "sentences", sentences={"most": 5}).values
+    assert text["model"]["source"] == "causal" and text["languages"]["source"]["perplexity"]["token"]["mean"] > 50
+
+
 def test_phenomena_without_paradigms_each_have_a_row_and_a_bar(run, tmp_path, painted):
     path = tmp_path / "multi.tsv"
     path.write_text("sen\twrong_sen\tphenomenon\na b\tb a\tSV-#\na c\tc a\tSV-P\n", encoding="utf-8")

@@ -87,6 +87,16 @@ def test_both_sides_have_a_tree_and_words_of_the_lexicon():
             assert {**pair.good, "form": 0} == {**pair.bad, "form": 0}
 
 
+def test_features_and_lemmas_are_columns_if_the_source_has_them():
+    pairs = list(minimal_pairs(MiniEnglish(types=500, feats=True, lemma=True), "test", 36))
+    plain = list(minimal_pairs(MiniEnglish(types=500), "test", 36))
+    assert [pair.bad["form"] for pair in pairs] == [pair.bad["form"] for pair in plain]
+    assert {*pairs[0].good} == {*plain[0].good} | {"feats", "lemma"}
+    for pair in pairs:
+        for side in (pair.good, pair.bad):
+            assert len(side["form"]) == len(side["feats"]) == len(side["lemma"]) and all(side["lemma"])
+
+
 def test_pairs_depend_on_the_settings_the_split_and_their_number_alone():
     def texts(count=24, split="test", **settings):
         return [" ".join(pair.bad["form"]) for pair in minimal_pairs(MiniEnglish(**settings), split, count)]

@@ -7,6 +7,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 from pretrain.config import ModelConfig, PretrainConfig, SharingConfig
 from pretrain.model.encoder import MaskedLM
@@ -14,7 +16,7 @@ from pretrain.run import pretrain
 from probes import scoring
 from probes.models.opening import open_pretrained
 from probes.models.pretrained import Reader
-from probes.scoring import score, sums
+from probes.scoring import is_causal, score, sums
 from probes.states import reading
 from synthlang.config import parse
 from synthlang.corpus import Corpus
@@ -167,6 +169,95 @@ def test_a_text_of_unknown_tokens_is_refused(corpus):
     reader = reader_of(corpus)
     unknown = Corpus.of_words([["<unk>"] * 5])
     assert refused(score, model_of(reader), reader, unknown, "token", name="xx") == ("xx", "empty")
+
+
+# --- decoders
+
+
+@pytest.fixture(scope="module")
+def decoder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("decoder") / "run"
+    settings = changed(PRETRAIN, steps=3, model__kind="gpt2", objective={"kind": "clm"})
+    pretrain(parse(PretrainConfig, {**settings, "dictionary": {}}), folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def gpt2(tmp_path_factory, corpus):
+    """A folder of somebody else: GPT-2 with one special token."""
+    folder = tmp_path_factory.mktemp("gpt2")
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    end = "<|endoftext|>"
+    trainer = trainers.BpeTrainer(
+        vocab_size=300, special_tokens=[end], initial_alphabet=pre_tokenizers.ByteLevel.alphabet()
+    )
+    tokenizer.train_from_iterator(corpus.texts(), trainer)
+    names = {"bos_token": end, "eos_token": end, "unk_token": end}
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names).save_pretrained(folder)
+    shape = {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 40, "initializer_range": 0.3}
+    torch.manual_seed(0)
+    config = GPT2Config(vocab_size=tokenizer.get_vocab_size(), bos_token_id=0, eos_token_id=0, **shape)
+    GPT2LMHeadModel(config).save_pretrained(folder)
+    return folder
+
+
+def next_tokens(folder, scored, bos):
+    """Log probability of every token after <s> and the tokens before it, one sentence at a time, by transformers."""
+    model, found = AutoModelForCausalLM.from_pretrained(folder).eval(), []
+    for start, stop in pairwise(scored.bounds):
+        row = [bos, *scored.encoded.ids[start:stop].tolist()]
+        with torch.no_grad():
+            logits = model(input_ids=torch.tensor([row])).logits[0].log_softmax(-1)
+        found += [float(logits[at, token]) for at, token in enumerate(row[1:])]
+    return found
+
+
+@pytest.mark.parametrize("language", ["parent", "trans+inv"])
+def test_a_decoder_has_the_log_probabilities_of_the_exported_model(decoder, corpus, language):
+    opened = open_pretrained(str(decoder), None)
+    reader = opened.source if language == "parent" else opened.target
+    with reading([opened.model]):
+        scored = score(opened.model, reader, reader.language.derive(corpus))
+        same = score(opened.model, reader, reader.language.derive(corpus), "token")
+    assert is_causal(opened.model)
+    expected = next_tokens(decoder / "export" / language, scored, OURS.bos)
+    np.testing.assert_allclose(scored.tokens, expected, atol=1e-4)
+    np.testing.assert_array_equal(scored.tokens, same.tokens)  # nothing is masked
+
+
+def test_a_decoder_of_the_hub(gpt2, corpus):
+    opened = open_pretrained(str(gpt2), "parent")
+    with reading([opened.model]):
+        scored = score(opened.model, opened.source, corpus)
+    np.testing.assert_allclose(scored.tokens, next_tokens(gpt2, scored, 0), atol=1e-4)
+    text = " " + " ".join(corpus[0].words)  # a word is encoded as it is after a space
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(gpt2)
+    start, stop = scored.bounds[:2]
+    assert tokenizer(text, add_special_tokens=False)["input_ids"] == scored.encoded.ids[start:stop].tolist()
+
+
+def test_a_decoder_reads_one_token_more_than_an_encoder(decoder):
+    opened = open_pretrained(str(decoder), None)
+    pieces = len(opened.source.encode(Corpus.of_words([["a"]])).ids)
+    fits = (opened.model.embeddings.length - 1) // pieces
+    with reading([opened.model]):
+        found = score(opened.model, opened.source, Corpus.of_words([["a"] * fits, ["a"] * (fits + 1)]))
+    assert found.too_long.tolist() == [False, True] and fits * pieces == opened.model.embeddings.length - 1
+
+
+def test_minicons_agrees_on_decoders(gpt2, corpus):
+    minicons = pytest.importorskip("minicons.scorer")
+    theirs = minicons.IncrementalLMScorer(str(gpt2), "cpu")
+    if not hasattr(theirs.tokenizer, "batch_encode_plus"):  # removed from transformers 5
+        theirs.tokenizer.batch_encode_plus = theirs.tokenizer.__call__
+    opened = open_pretrained(str(gpt2), "parent")
+    with reading([opened.model]):
+        scored = score(opened.model, opened.source, corpus)
+    texts = [f" {text}" for text in corpus.texts()]
+    expected = theirs.sequence_score(texts, reduction=lambda x: x.sum().item(), bos_token=True)
+    np.testing.assert_allclose(scored.sentences, expected, atol=1e-4)
 
 
 @pytest.mark.parametrize(("masking", "metric"), [("token", "original"), ("within-word", "within_word_l2r")])

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from synthlang.sources.mini_english.draw import relative_clause, verbal
 from synthlang.sources.mini_english.entries import HE, SHE, STATIVE, THEY, WE, Clause, I, NounPhrase, Verb
+from synthlang.sources.mini_english.morphology import MORPHOLOGY, feats_of, lemma_of
 from synthlang.sources.mini_english.realise import POSSESSIVES, Columns, Node, columns_of, sentence_node
 from synthlang.sources.mini_english.source import MiniEnglish
 from synthlang.sources.mini_english.world import Context
@@ -49,7 +50,8 @@ def minimal_pairs(source: MiniEnglish, split: str, count: int) -> Iterator[Minim
         paradigm, (phenomenon, draw) = tuple(PARADIGMS.items())[index % len(PARADIGMS)]
         while (sides := draw(c)) is None:  # this ends, because most draws have a result
             pass
-        yield MinimalPair(*sides, phenomenon, paradigm)
+        good, bad = ({name: side[name] for name in source.columns} for side in sides)
+        yield MinimalPair(good, bad, phenomenon, paradigm)
 
 
 # --- one paradigm each
@@ -273,7 +275,7 @@ def _with_relative(c: Context, gap: str, past: bool) -> tuple[NounPhrase, Node, 
 
 def _realised(plan: Clause) -> tuple[Node, Columns]:
     root = sentence_node(plan)
-    return root, columns_of(root)
+    return root, columns_of(root, MORPHOLOGY)
 
 
 def _child(node: Node, deprel: str) -> Node:
@@ -314,6 +316,7 @@ def _swapped(columns: Columns, place: int) -> Columns:
 def _inserted(columns: Columns, place: int, pronoun: str) -> Columns:
     """Insert a pronoun after the word at the 1-based ``place`` as its object."""
     row = {"form": pronoun, "upos": "PRON", "head": place, "deprel": "obj", "ner": "O"}
+    row |= {"feats": feats_of(pronoun, "PRON"), "lemma": lemma_of(pronoun, "PRON")}
     heads = [head + (head > place) for head in columns["head"]]
     shifted = {**columns, "head": heads}
     return {name: [*values[:place], row[name], *values[place:]] for name, values in shifted.items()}
