@@ -288,6 +288,8 @@ def fetch_data(
     to: str | Path = "data",
     source: str | Path | None = None,
     keep_downloads: bool = False,
+    steps: bool = True,
+    workers: int = 1,
     ask: bool = False,
 ) -> list[str]:
     """Fetch data sets by name or of a study (see ``synthlang.data.fetch``), and return what was written.
@@ -299,12 +301,16 @@ def fetch_data(
         to: The folder of data.
         source: Mirror in place of the sources: a folder, or an address.
         keep_downloads: Keep the downloads, which then serve as a mirror.
+        steps: False to leave out the steps after the download.
+        workers: Number of worker processes of the steps.
         ask: Ask on the terminal before anything is downloaded.
     """
+    from probes.data_commands import FetchOptions
     from probes.data_commands import fetch_data as run
 
     mirror = None if source is None else str(source)
-    return run(names, _path(study), size, Path(to), mirror, keep_downloads, ask)
+    options = FetchOptions(Path(to), mirror, keep_downloads, steps, workers)
+    return run(names, _path(study), size, options, ask)
 
 
 def check_data(names: Sequence[str] = (), *, to: str | Path = "data") -> bool:

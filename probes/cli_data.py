@@ -65,10 +65,29 @@ def fetch(
             "--keep-downloads",
         ),
     ] = False,
-    yes: Annotated[bool, option("Consent to the download, without a question.", "--yes")] = False,
+    no_steps: Annotated[
+        bool, option("Texts are not parsed, segmented or aligned after their download.", "--no-steps")
+    ] = False,
+    workers: Annotated[
+        int, option("Worker processes of the steps. The output is identical for any number (default: 1).", min=1)
+    ] = 1,
+    yes: Annotated[bool, option("Consent to the download and the steps, without a question.", "--yes")] = False,
 ) -> None:
-    """Fetch data sets: download, verify and convert them. An interrupted fetch continues with the same command."""
-    probes.fetch_data(names or (), study, size=size, to=to, source=source, keep_downloads=keep_downloads, ask=not yes)
+    """Fetch data sets: download, verify and convert them, and run the steps after it.
+
+    An interrupted fetch continues with the same command.
+    """
+    probes.fetch_data(
+        names or (),
+        study,
+        size=size,
+        to=to,
+        source=source,
+        keep_downloads=keep_downloads,
+        steps=not no_steps,
+        workers=workers,
+        ask=not yes,
+    )
 
 
 @data.command()

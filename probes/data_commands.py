@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
@@ -13,7 +14,7 @@ from probes.study.options import sized
 from synthlang.catalogue import SIZES, TINY
 from synthlang.data import check, fetch, list_sets
 from synthlang.data.entries import names_of
-from synthlang.data.fetching import Fetch
+from synthlang.data.plans import Fetch
 from synthlang.data.state import Item, left_line, megabytes, total
 from synthlang.errors import InputError
 from synthlang.wording import plural
@@ -59,14 +60,19 @@ def list_data(names: Sequence[str], study: Path | None, size: str | None, to: Pa
     return found
 
 
+@dataclass(frozen=True)
+class FetchOptions:
+    """Options of a fetch, as in ``synthlang.data.fetch``."""
+
+    to: Path
+    source: str | None = None
+    keep_downloads: bool = False
+    steps: bool = True
+    workers: int = 1
+
+
 def fetch_data(
-    names: Sequence[str],
-    study: Path | None,
-    size: str | None,
-    to: Path,
-    source: str | None,
-    keep_downloads: bool,
-    ask: bool,
+    names: Sequence[str], study: Path | None, size: str | None, options: FetchOptions, ask: bool
 ) -> list[str]:
     """Show the cost of a fetch, request consent, fetch, and return the names of what was written.
 
@@ -76,9 +82,10 @@ def fetch_data(
     if not names and study is None:
         raise InputError("no data set is named", hint="give names, or --for STUDY --size SIZE", code="missing")
     names, size = _chosen(names, study, size)
-    if all(item.is_here for item in list_sets(names, to, size=size)) or not names:
+    written = fetch(names, size=size, confirm=_ask if ask else None, **vars(options))
+    if not written and all(item.is_here for item in list_sets(names, options.to, size=size)):
         Console(stderr=True).print(f"nothing to fetch: {plural(len(names), 'data set')}, all there", highlight=False)
-    return fetch(names, to, size=size, source=source, keep_downloads=keep_downloads, confirm=_ask if ask else None)
+    return written
 
 
 def check_data(names: Sequence[str], to: Path) -> bool:
@@ -110,5 +117,6 @@ def _ask(plan: Fetch) -> bool:
     """
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise InputError("downloads need consent", "synthlang data fetch", hint="add --yes", code="missing")
-    what = f"Download {total(plan.to_download)}, and write {plural(len(plan.jobs), 'data set')}? [y/N] "
+    steps = f", run {plural(sum(len(job.steps) for job in plan.jobs), 'step')}"
+    what = f"Download {total(plan.to_download)}{steps}, and write {plural(len(plan.jobs), 'data set')}? [y/N] "
     return Console(stderr=True).input(what, markup=False).strip().lower() in ("y", "yes")

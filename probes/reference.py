@@ -243,8 +243,9 @@ def _datasets() -> str:
             about = data.title if origin is data else origin.note
             restricted = " (restricted)" if origin.restricted else ""
             size = megabytes(origin.download) if origin.convert is not None else ""
-            rows.append((first, about, link, version, f"{origin.licence}{restricted}", size, origin.evidence))
-    heading = ("data set", "content", "source", "version", "licence", "download", "verified by")
+            steps = ", ".join(dict.fromkeys(step.kind for step in origin.steps))
+            rows.append((first, about, link, version, f"{origin.licence}{restricted}", size, steps, origin.evidence))
+    heading = ("data set", "content", "source", "version", "licence", "download", "steps", "verified by")
     return table(heading, rows)
 
 

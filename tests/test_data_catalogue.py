@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 from typer.testing import CliRunner
 
 import probes
@@ -18,7 +20,9 @@ from synthlang.data import entries
 from synthlang.data.entries import ROOT, DataSet, entry, name_of, names, names_of, places
 from synthlang.data.sources import ByHand, GitFiles, HubFiles, MadeOf
 from synthlang.data.state import items, total
+from synthlang.data.steps import Align, Parse, Segment
 from synthlang.files import no_such
+from synthlang.parallel.pairs import AlignerLinks, TextPair
 from tests.refusals import refused
 from tests.shipped import catalogued, place, study
 
@@ -69,7 +73,8 @@ def test_an_entry_is_consistent(name):
     assert data.layout in ("pairs", "dictionary", "vectors") or not data.fills
     for origin in origins(name):
         assert origin.is_fetched == (origin.convert is not None) and len(origin.checked) > 8
-        assert not isinstance(origin.source, MadeOf) or origin.source.base in names()
+        if isinstance(origin.source, MadeOf):
+            assert origin.source.base in names() and [step.kind for step in origin.steps] == ["parse"]
         if origin.convert is None:
             continue
         came = {file.name for file in getattr(origin.source, "remote", [])} or set(getattr(origin.source, "files", []))
@@ -78,8 +83,70 @@ def test_an_entry_is_consistent(name):
             assert first in came or any(first.split("/")[0] == one.split("/")[0] for one in came), (given, came)
         if isinstance(origin.source, HubFiles):
             assert origin.source.revision, "a commit is known of every data set of the hub"
-        if isinstance(origin.source, GitFiles) and origin.evidence != "partly":
+        if isinstance(origin.source, GitFiles):
             assert re.fullmatch("[0-9a-f]{40}|r2.3", origin.source.commit)
+
+
+def test_every_parsed_folder_that_a_config_names_is_made_by_a_step(place):
+    found = {path for name in STUDIES for path in inputs_of(study(catalogued(name))[1]) if path.endswith("-parsed")}
+    made = {f"{ROOT}/{name}" for name in names() if isinstance(entry(name).source, MadeOf)}
+    assert found == made == {f"{ROOT}/text/en-parsed", f"{ROOT}/text/wikitext103/en-parsed"}
+    for path in found:
+        [step] = entry(path.removeprefix(f"{ROOT}/")).steps
+        assert isinstance(step, Parse) and step.check and step.amount
+    # the parser of the text is the one with which the study parses the items
+    for name in STUDIES:
+        size = name.rpartition("/")[2]
+        for cell in study(catalogued(name))[1] if size in ("paper", "lab") else ():
+            used = {name_of(path) or "" for path in inputs_of([cell])}
+            transfer = cell.configs.get("transfer")
+            parsers = {
+                step.parser for one in used if one for step in entry(one).origin(size).steps if step.kind == "parse"
+            }
+            assert not parsers or transfer is None or {getattr(transfer, "parser", None)} <= {*parsers, None}
+
+
+def pairs_of(value: object) -> Iterator[TextPair]:
+    """The parallel text in a config."""
+    if isinstance(value, TextPair):
+        yield value
+    elif isinstance(value, BaseModel):
+        yield from (pair for field in type(value).model_fields for pair in pairs_of(getattr(value, field)))
+    elif isinstance(value, Mapping):
+        yield from (pair for one in value.values() for pair in pairs_of(one))
+    elif isinstance(value, list | tuple):
+        yield from (pair for one in value for pair in pairs_of(one))
+
+
+def test_parallel_text_is_aligned_at_the_sizes_that_use_it(place):
+    needed, known = set(), set()
+    for name in STUDIES:
+        size = name.rpartition("/")[2]
+        configs = {id(one): one for cell in study(catalogued(name))[1] for one in cell.configs.values()}
+        for pair in (pair for config in configs.values() for pair in pairs_of(config)):
+            if pair.left and pair.unit == "word" and isinstance(pair.links, AlignerLinks) and name_of(pair.left):
+                assert pair.words == "spaces" and size in ("paper", "lab"), "the step aligns words at spaces"
+                needed.add((name_of(pair.left), size, pair.links.program))
+    for name in names():
+        for size in ("paper", "lab"):
+            steps = entry(name).origin(size).steps_at(size)
+            known |= {(name, size, step.program) for step in steps if isinstance(step, Align)}
+    assert known == needed and len(known) == 54
+
+
+def test_text_without_spaces_is_segmented():
+    """What has no step comes with words: treebanks, tokenized tables, dictionaries and vectors."""
+    languages = {"zh": "spacy:zh", "th": "spacy:th"}
+    segmented = set()
+    for name in names():
+        for origin in origins(name):
+            steps = [step for step in origin.steps if isinstance(step, Segment)]
+            of = [step for step in steps if step.segmenter in languages.values()]
+            assert all(step.only in (None, step.segmenter[-2:]) and step.amount for step in of)
+            segmented |= {name for _ in of}
+    without = {name for name in names() if re.search(r"\b(zh|th)\b", name)} - segmented
+    words = {"ud/zh", "pairs/xnli/zh-en", "muse/en-zh", "muse/zh-en", "muse/en-th", "muse/th-en", "fasttext/zh"}
+    assert without == words
 
 
 def test_what_is_not_free_says_how_to_obtain_it_and_has_a_source_at_lab():
@@ -93,8 +160,7 @@ def test_the_lists_of_the_command(tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     done = CliRunner().invoke(app, ["data", "list", "--for", "align_mlm-table3", "--size", "lab"])
     assert done.exit_code == 0, done.output
-    assert "5 data sets, 5 missing, of which 4 can be fetched" in done.output
-    assert "text/en-parsed: make it with: synthlang parse text:data/text/en" in done.output
+    assert "5 data sets, 5 missing, of which 5 can be fetched" in done.output
     assert len(probes.list_data()) == len(names())
     assert refused(probes.fetch_data) == ("", "missing")
     assert refused(probes.list_data, ["nli/en"], size="small") == ("--size", "unknown")

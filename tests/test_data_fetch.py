@@ -22,7 +22,8 @@ import pytest
 from synthlang.data import check, fetch, list_sets
 from synthlang.data.downloads import DOWNLOADS, Downloads
 from synthlang.data.entries import entry
-from synthlang.data.fetching import plan_fetch, run_fetch
+from synthlang.data.fetching import run_fetch
+from synthlang.data.plans import plan_fetch
 from synthlang.data.record import SOURCES, read_record
 from synthlang.errors import InputError
 from synthlang.files import only_writer

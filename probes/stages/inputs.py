@@ -17,7 +17,7 @@ from synthlang.errors import InputError
 from synthlang.files import no_such, user_path
 from synthlang.language import Language, check_source
 from synthlang.parallel.aligners import find_aligner
-from synthlang.parallel.pairs import AlignerLinks, DerivedPair, TextPair, count_text
+from synthlang.parallel.pairs import AlignerLinks, DerivedPair, TextPair, count_text, has_ready_alignment
 from synthlang.parallel.prepare import DataConfig, check_left
 from synthlang.parsing import open_engine
 from synthlang.references import references
@@ -111,7 +111,11 @@ class Inputs:
                 check_source(language, self.source(pair.source), pair.source)
             return
         if isinstance(pair.links, AlignerLinks):
-            find_aligner(pair.links.program)
+            try:
+                find_aligner(pair.links.program)
+            except InputError:
+                if not has_ready_alignment(pair):
+                    raise
         key = pair.model_dump_json()
         if key not in self._counts:
             self._counts[key] = count_text(pair)

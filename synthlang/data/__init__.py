@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from synthlang.data.checking import Checked
-    from synthlang.data.fetching import Fetch
+    from synthlang.data.plans import Fetch
     from synthlang.data.state import Item
 
 
@@ -36,11 +36,13 @@ def fetch(
     size: str | None = None,
     source: str | Path | None = None,
     keep_downloads: bool = False,
+    steps: bool = True,
+    workers: int = 1,
     confirm: Callable[[Fetch], bool] | None = None,
 ) -> list[str]:
-    """Download, verify and convert data sets, and record their provenance in ``SOURCES.json``.
+    """Download, verify and convert data sets, run the steps after it, and record all of this in ``SOURCES.json``.
 
-    An interrupted call continues.
+    The steps parse texts, separate words and align translations. An interrupted call continues.
 
     Args:
         names: Names of the catalogue.
@@ -48,16 +50,20 @@ def fetch(
         size: ``lab`` to use the free source where the one of the paper is not free.
         source: Mirror in place of the sources: a folder, or an address.
         keep_downloads: Keep the downloads in ``.downloads``, which then serves as a mirror.
+        steps: False to leave out the steps.
+        workers: Number of worker processes of the steps. The output is identical for any number.
         confirm: Function that sees the plan before anything is downloaded, and returns False to stop (default: none).
 
     Returns:
         The names of the data sets that were written.
     """
-    from synthlang.data.fetching import plan_fetch, run_fetch
+    from synthlang.data.fetching import run_fetch
+    from synthlang.data.plans import plan_fetch
     from synthlang.progress import Display
 
     with Display() as display:
-        plan = plan_fetch(names, Path(to), size, None if source is None else str(source), display.report)
+        mirror = None if source is None else str(source)
+        plan = plan_fetch(names, Path(to), size, mirror, display.report, steps, workers)
     for line in plan.lines():
         display.message(line)
     if not plan.jobs or (confirm is not None and not confirm(plan)):

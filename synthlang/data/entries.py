@@ -13,6 +13,7 @@ from synthlang import catalogue
 from synthlang.config import StrictModel, parse
 from synthlang.data.conversions import Conversion
 from synthlang.data.sources import ByHand, MadeOf, Source
+from synthlang.data.steps import Step
 from synthlang.errors import InputError, did_you_mean
 
 ROOT = "data"
@@ -45,8 +46,8 @@ class Origin(StrictModel):
     of it, or nothing."""
     checked: str
     """What was found there."""
-    steps: tuple[Literal["segment", "parse"], ...] = ()
-    """Steps that the files still need: words separated by spaces (segment), or trees (parse)."""
+    steps: tuple[Step, ...] = ()
+    """Steps after the download, in their order."""
     note: str = ""
     """A difference from the paper."""
 
@@ -54,6 +55,10 @@ class Origin(StrictModel):
     def is_fetched(self) -> bool:
         """Whether ``fetch`` downloads it."""
         return not isinstance(self.source, ByHand | MadeOf)
+
+    def steps_at(self, size: str | None) -> tuple[Step, ...]:
+        """Return the steps at a size. Without a size, these are the steps of all sizes."""
+        return tuple(step for step in self.steps if step.at in (None, size))
 
 
 class DataSet(Origin):

@@ -1,10 +1,10 @@
-"""``synthlang data fetch``: what is needed and what it costs, the download, the conversion, and the record."""
+"""``synthlang data fetch``: the download, the conversion, the steps after it, and the record."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,114 +12,27 @@ from tempfile import TemporaryDirectory
 from synthlang import __version__
 from synthlang.data.conversions import FORMAT
 from synthlang.data.conversions.base import Given
-from synthlang.data.downloads import Downloads, Wanted
-from synthlang.data.entries import MEGABYTE, places
+from synthlang.data.entries import places
 from synthlang.data.hub import HubFile
+from synthlang.data.plans import Fetch, Job, check_disk
 from synthlang.data.reading import open_layout
 from synthlang.data.record import SOURCES, Received, SetRecord, read_record, write_record, written_files
-from synthlang.data.state import Item, items, left_line, megabytes, total
+from synthlang.data.sources import MadeOf
+from synthlang.data.steps import Align, Parse, Segment
+from synthlang.data.steps.base import StepRecord, Tools
 from synthlang.errors import InputError
 from synthlang.files import TEMPORARY, UNIQUE, atomic_folder, only_writer, remove_leftovers, writing
 from synthlang.fingerprint import sha256_file
 from synthlang.progress import Report, Say, silent, unheard
-from synthlang.wording import first_few
 
-UNKNOWN_DISK = 3.0
-"""Megabytes of a data set of unknown size on the disk, for each megabyte of its download."""
+CACHE = ".steps"
+"""Name of the folder of finished parts of interrupted steps."""
 UNREADABLE = ("damaged", "format")
 """Codes of errors about content that another download may mend."""
 
 
-@dataclass(frozen=True)
-class Job:
-    """A data set to fetch, with the files that it needs."""
-
-    item: Item
-    files: tuple[Wanted, ...]
-
-    @property
-    def download(self) -> float | None:
-        """Megabytes of its files."""
-        sizes = [file.size for file in self.files]
-        return None if None in sizes else sum(size or 0 for size in sizes) / MEGABYTE
-
-    @property
-    def disk(self) -> float:
-        """Megabytes on the disk, estimated where the catalogue has none."""
-        known = self.item.origin.disk
-        return known if known is not None else UNKNOWN_DISK * (self.download or self.item.origin.download or 0.0)
-
-
-@dataclass(frozen=True)
-class Fetch:
-    """The plan of a fetch: the jobs, and the data sets that it leaves alone.
-
-    Attributes:
-        here: Data sets that are there.
-        left: Data sets that a person or another command has to make.
-    """
-
-    root: Path
-    downloads: Downloads
-    jobs: tuple[Job, ...]
-    here: tuple[Item, ...]
-    left: tuple[Item, ...]
-
-    @property
-    def files(self) -> list[Wanted]:
-        """The files of all jobs, each once."""
-        return list({file.place: file for job in self.jobs for file in job.files}.values())
-
-    @property
-    def to_download(self) -> list[float | None]:
-        """Megabytes of each file that is not there yet."""
-        return [None if file.size is None else file.size / MEGABYTE for file in self.downloads.left(self.files)]
-
-    def lines(self) -> list[str]:
-        """Describe the plan: sizes, licences and warnings."""
-        told = []
-        for job in self.jobs:
-            origin = job.item.origin
-            restricted = " (restricted use)" if origin.restricted else ""
-            about = f"{megabytes(job.download)}, {origin.licence}{restricted}, {origin.source.address}"
-            told.append(f"{job.item.name}: {about}")
-            if origin.note:
-                told.append(f"  {origin.note}")
-            if unpinned := _unpinned(job):
-                told.append(
-                    f"  no checksum is known of {unpinned}: the first content that comes is trusted and recorded"
-                )
-        if self.jobs:
-            disk = megabytes(sum(job.disk for job in self.jobs))
-            told.append(f"in all: {total(self.to_download)} to download, about {disk} on the disk")
-        return [*told, *(line for item in self.here for line in _here(item)), *(left_line(item) for item in self.left)]
-
-
-def plan_fetch(
-    names: Iterable[str], root: Path, size: str | None = None, mirror: str | None = None, report: Report = silent
-) -> Fetch:
-    """Ask the sources for the files that data sets need. Nothing is downloaded or written.
-
-    Raises:
-        InputError: A name is unknown, or a source cannot be reached.
-    """
-    downloads = Downloads(root, mirror)
-    jobs, here, left = [], [], []
-    found = items(names, root, size)
-    for number, item in enumerate(found):
-        report("look up", number, len(found), item.name)
-        if item.is_here:
-            here.append(item)
-        elif not item.origin.is_fetched:
-            left.append(item)
-        else:
-            jobs.append(Job(item, tuple(downloads.wanted(item.origin.source))))
-    report("look up", len(found), len(found), "")
-    return Fetch(root, downloads, tuple(jobs), tuple(here), tuple(left))
-
-
 def run_fetch(plan: Fetch, keep: bool = False, report: Report = silent, say: Say = unheard) -> list[str]:
-    """Download, convert and record the data sets of a plan, and return their names.
+    """Download, convert and record the data sets of a plan, run their steps, and return their names.
 
     What can be fetched is fetched, even if another source fails.
 
@@ -136,6 +49,7 @@ def run_fetch(plan: Fetch, keep: bool = False, report: Report = silent, say: Say
         return []
     check_disk(plan)
     done, errors = list[str](), list[InputError]()
+    tools = Tools(plan.root / CACHE, plan.workers, report, say)
     with only_writer(plan.root / SOURCES):
         remove_leftovers(plan.root)
         failed = plan.downloads.get(plan.files, report)
@@ -144,7 +58,7 @@ def run_fetch(plan: Fetch, keep: bool = False, report: Report = silent, say: Say
             try:
                 if broken:
                     raise broken[0]
-                _convert(plan, job, report)
+                _make(plan, job, tools)
             except InputError as error:
                 errors.append(error)
                 if error.code in UNREADABLE and not plan.downloads.is_mirror:
@@ -152,7 +66,9 @@ def run_fetch(plan: Fetch, keep: bool = False, report: Report = silent, say: Say
                 say(f"{job.item.name}: failed: {error}")
                 continue
             done.append(job.item.name)
-            say(f"{job.item.name}: written{_needs(job.item)}")
+            say(f"{job.item.name}: {'aligned' if job.item.is_here else 'written'}")
+        if not errors:
+            shutil.rmtree(tools.cache, ignore_errors=True)
         if not (errors or keep or plan.downloads.is_mirror):
             _clean(plan)
     if errors:
@@ -169,17 +85,43 @@ def _forget(plan: Fetch, job: Job) -> None:
             plan.downloads.path(file).unlink(missing_ok=True)
 
 
-def check_disk(plan: Fetch) -> None:
-    """Raise InputError if the disk has less space than the downloads and the converted files need."""
-    where = next(folder for folder in (plan.root, *plan.root.absolute().parents) if folder.exists())
-    need = sum(size or 0.0 for size in plan.to_download) + sum(job.disk for job in plan.jobs)
-    if (free := shutil.disk_usage(where).free / MEGABYTE) < need:
-        reason = f"has {megabytes(free)} of free space, and about {megabytes(need)} are needed"
-        raise InputError(reason, where, hint="free some space, or name another folder with --to", code="resources")
+def _make(plan: Fetch, job: Job, tools: Tools) -> None:
+    """Convert, parse and align as a job needs, and record it."""
+    within = replace(tools, report=lambda task, *more: tools.report(f"{job.item.name}: {task}", *more))
+    source = job.item.origin.source
+    if not job.item.is_here and isinstance(source, MadeOf):
+        _parse(plan, job, source.base, within)
+    elif not job.item.is_here:
+        _convert(plan, job, within)
+    for step in job.steps:
+        if isinstance(step, Align):
+            _align(plan, job, step, within)
 
 
-def _convert(plan: Fetch, job: Job, report: Report) -> None:
-    """Convert the files of a job, put the result in its place, and record it."""
+def _parse(plan: Fetch, job: Job, base: str, tools: Tools) -> None:
+    """Write a data set that is made of another one, and record it."""
+    target = plan.root / job.item.name
+    remove_leftovers(target.parent, target.name, UNIQUE)
+    done = [step.run(plan.root / base, target, tools) for step in job.steps if isinstance(step, Parse)]
+    open_layout(job.item.data.layout, [target])
+    _record(plan, job, (), _files_below(plan.root, [target]), {}, done)
+
+
+def _align(plan: Fetch, job: Job, step: Align, tools: Tools) -> None:
+    """Align the words of a data set that is there, and add the alignment to its record."""
+    paths = [plan.root / place for place in places(job.item.name)]
+    done = step.run(paths, tools)
+    record = read_record(plan.root)
+    if (known := record.sets.get(job.item.name)) is None:
+        return  # a person filled the files
+    files = written_files(_files_below(plan.root, [step.folder(paths, done.fingerprint)]))
+    others = tuple(one for one in known.steps if one.settings != done.settings)
+    now = known.model_copy(update={"steps": (*others, done), "written": {**known.written, **files}})
+    write_record(plan.root, record.with_set(job.item.name, now))
+
+
+def _convert(plan: Fetch, job: Job, tools: Tools) -> None:
+    """Convert the files of a job, separate its words, put the result in its place, and record it."""
     item, root = job.item, plan.root
     received = _received(plan, job)
     assert item.origin.convert is not None, f"{item.name} is fetched and has no conversion"
@@ -188,12 +130,13 @@ def _convert(plan: Fetch, job: Job, report: Report) -> None:
         remove_leftovers(target.parent, target.name, UNIQUE)
     files = {file.remote.name: plan.downloads.path(file) for file in job.files}
     with writing(root), TemporaryDirectory(prefix=TEMPORARY, dir=root) as work:
-        given = Given(files, Path(work), lambda task, *more: report(f"{item.name}: {task}", *more))
+        given = Given(files, Path(work), tools.report)
         given.unpack(item.origin.convert.inputs)
         if item.data.fills:
             out = Path(work, "out")
             out.mkdir()
             omitted = item.origin.convert.run(given, out, [target.name for target in targets])
+            done = _segment(job, [out / target.name for target in targets], tools)
             open_layout(item.data.layout, [out / target.name for target in targets])
             for target in targets:
                 target.parent.mkdir(parents=True, exist_ok=True)
@@ -202,8 +145,14 @@ def _convert(plan: Fetch, job: Job, report: Report) -> None:
             targets[0].parent.mkdir(parents=True, exist_ok=True)
             with atomic_folder(targets[0], replace=True) as out:
                 omitted = item.origin.convert.run(given, out, [])
+                done = _segment(job, sorted(out.iterdir()), tools)
                 open_layout(item.data.layout, [out])
-    _record(plan, job, received, _files_below(root, targets), omitted)
+    _record(plan, job, received, _files_below(root, targets), omitted, done)
+
+
+def _segment(job: Job, paths: Sequence[Path], tools: Tools) -> list[StepRecord]:
+    """Separate the words of converted files."""
+    return [step.run(job.item.data.layout, paths, tools) for step in job.steps if isinstance(step, Segment)]
 
 
 def _received(plan: Fetch, job: Job) -> tuple[Received, ...]:
@@ -227,7 +176,12 @@ def _received(plan: Fetch, job: Job) -> tuple[Received, ...]:
 
 
 def _record(
-    plan: Fetch, job: Job, received: tuple[Received, ...], files: Mapping[str, Path], omitted: Mapping[str, int]
+    plan: Fetch,
+    job: Job,
+    received: tuple[Received, ...],
+    files: Mapping[str, Path],
+    omitted: Mapping[str, int],
+    steps: Sequence[StepRecord],
 ) -> None:
     item, source = job.item, job.item.origin.source
     hub_commits = [file.remote.revision for file in job.files if isinstance(file.remote, HubFile)]
@@ -239,7 +193,7 @@ def _record(
         received=received,
         written=written_files(files),
         omitted=omitted,
-        steps=item.origin.steps,
+        steps=tuple(steps),
         date=datetime.now(UTC).date().isoformat(),
         synthlang=__version__,
         converter=FORMAT,
@@ -265,26 +219,3 @@ def _clean(plan: Fetch) -> None:
             path.rmdir()
     if folder.is_dir() and not any(folder.iterdir()):
         folder.rmdir()
-
-
-def _unpinned(job: Job) -> str:
-    """Return the names of the files of a job without a known checksum."""
-    names = [file.remote.name for file in job.files if not file.remote.has_checksum]
-    return first_few(names, 3)
-
-
-def _here(item: Item) -> list[str]:
-    if item.state == "here":
-        return []
-    if item.state == "here, by hand":
-        return [f"{item.name}: is there, without a record; check it with: synthlang data check {item.name}"]
-    return [f"{item.name}: {item.state}; delete it to fetch the other one"]
-
-
-def _needs(item: Item) -> str:
-    """Describe the steps that a data set still needs."""
-    told = {
-        "segment": "its words must still be separated by spaces (docs/data.md)",
-        "parse": "it must still be parsed (docs/parsing.md)",
-    }
-    return "".join(f"; {told[step]}" for step in item.origin.steps)

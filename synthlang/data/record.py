@@ -14,6 +14,7 @@ from pydantic import Field
 
 from synthlang.config import StrictModel, parse
 from synthlang.data.entries import Variant
+from synthlang.data.steps.base import StepRecord
 from synthlang.errors import InputError
 from synthlang.files import read_json, write_json
 from synthlang.fingerprint import sha256_file
@@ -61,8 +62,8 @@ class SetRecord(StrictModel):
     """The files that were written, below the folder of data."""
     omitted: Mapping[str, int] = {}
     """Counts of omissions of the conversion, by reason."""
-    steps: tuple[str, ...] = ()
-    """Steps that the files still need."""
+    steps: tuple[StepRecord, ...] = ()
+    """The steps that ran."""
     date: str
     """Day of the download."""
     synthlang: str

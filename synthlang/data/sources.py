@@ -198,19 +198,17 @@ class ByHand(StrictModel):
 
 
 class MadeOf(StrictModel):
-    """A data set that a command of synthlang makes of another one."""
+    """A data set that a step makes of another one."""
 
     kind: Literal["made"]
     """Made of another data set."""
     base: str
     """The name of the other data set."""
-    command: str
-    """The command that makes it."""
 
     @property
     def address(self) -> str:
-        """The command."""
-        return self.command
+        """The other data set."""
+        return f"made of {self.base}"
 
     @property
     def version(self) -> str | None:

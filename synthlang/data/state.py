@@ -9,9 +9,10 @@ from typing import Literal
 
 from rich.filesize import decimal
 
-from synthlang.data.entries import MEGABYTE, DataSet, Origin, entry, places
+from synthlang.data.entries import MEGABYTE, ROOT, DataSet, Origin, entry, places
 from synthlang.data.record import Record, read_record
 from synthlang.data.sources import ByHand, MadeOf
+from synthlang.data.steps import Parse
 
 State = Literal["here", "here, by hand", "here, the lab source", "here, the paper's source", "missing"]
 
@@ -39,9 +40,8 @@ class Item:
 
     @property
     def get(self) -> str:
-        """How to get it: fetched, made by a command, or by hand."""
-        source = self.origin.source
-        return "made" if isinstance(source, MadeOf) else "by hand" if isinstance(source, ByHand) else "fetch"
+        """How to get it: by a fetch, or by hand."""
+        return "by hand" if isinstance(self.origin.source, ByHand) else "fetch"
 
 
 def items(names: Iterable[str], root: Path, size: str | None = None) -> list[Item]:
@@ -84,10 +84,11 @@ def _is_there(path: Path) -> bool:
 
 
 def left_line(item: Item) -> str:
-    """Describe how a person or another command makes a data set that is not fetched."""
+    """Describe how a person obtains or makes a data set that is not fetched."""
     source = item.origin.source
     if isinstance(source, MadeOf):
-        return f"{item.name}: make it with: {source.command}"
+        [parse, *_] = (step for step in item.origin.steps if isinstance(step, Parse))
+        return f"{item.name}: make it with: {parse.command(Path(ROOT, source.base), Path(ROOT, item.name))}"
     assert isinstance(source, ByHand)
     return f"{item.name}: by hand. {source.obtain} Layout: {source.layout}."
 

@@ -27,6 +27,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal, get_args
@@ -37,6 +38,7 @@ from synthlang.corpus import FORM, Corpus
 from synthlang.distribution import install_command
 from synthlang.errors import InputError
 from synthlang.files import atomic_folder
+from synthlang.fingerprint import sha256_file
 from synthlang.parallel.links import Links, read_pharaoh, write_pharaoh
 
 Program = Literal["eflomal", "fast_align"]
@@ -101,6 +103,14 @@ def find_aligner(program: Program) -> str:
         hint = f"{how}, or give a file of word alignments"
         raise InputError(f"the aligner {program} is not installed", hint=hint, code="extra")
     return found
+
+
+def aligner_version(program: Program) -> str:
+    """Return the version of an installed aligner. One that has no version is described by its content."""
+    try:
+        return f"{program} {version(program)}"
+    except PackageNotFoundError:
+        return f"{program}, SHA-256 {sha256_file(Path(find_aligner(program)))}"
 
 
 def _eflomal(command: str, left: list[str], right: list[str], texts: Path, out: Path) -> None:

@@ -22,9 +22,19 @@ from synthlang.errors import InputError
 from synthlang.files import count_lines, user_path
 from synthlang.fingerprint import fingerprint
 from synthlang.language import PARENT, Language, NamedLanguage, bind_language
-from synthlang.parallel.aligners import FORMAT, FORWARD, REVERSE, Method, Program, align, symmetrise
+from synthlang.parallel.aligners import FORWARD, REVERSE, Method, Program, symmetrise
 from synthlang.parallel.links import Links, check_pharaoh, check_sentences, concatenate_links, read_pharaoh
-from synthlang.parallel.text import Cutter, ParallelText, Splitter, check_lines, in_subwords, read_joint, read_parallel
+from synthlang.parallel.ready import ready_alignment, ready_store, stored_alignment
+from synthlang.parallel.text import (
+    Cutter,
+    ParallelText,
+    Splitter,
+    check_lines,
+    in_subwords,
+    read_joint,
+    read_parallel,
+    text_fingerprint,
+)
 from synthlang.progress import Say, unheard
 from synthlang.references import OmitDefaultFromHash, SourceSpec, UserFile
 from synthlang.rewrite import INSERTED, Rewrite
@@ -198,7 +208,7 @@ def _text(config: TextPair, tokenizers: tuple[Cutter, Cutter], store: Store, say
     if isinstance(config.links, FileLinks):
         links = _from_files(config.links, text)
     else:
-        links = _from_aligner(config.links, text, store, say)
+        links = _from_aligner(config, config.links, text, store, say)
     links, outside = links.within(text.left.lengths, text.right.lengths)
     name = fingerprint("text-pair", text=text.fingerprint, links=_digest(links))
     counts = {**text.counts, **({"links to words that are not there": outside} if outside else {})}
@@ -247,16 +257,21 @@ def _paths(config: FileLinks) -> list[Path]:
     return [user_path(name) for name in (config.path, config.reverse) if name is not None]
 
 
-def _from_aligner(config: AlignerLinks, text: ParallelText, store: Store, say: Say) -> Links:
-    name = fingerprint("alignment", format=FORMAT, program=config.program, text=text.fingerprint)
-
-    def build(folder: Path) -> None:
-        say(f"aligning {len(text):,} sentence pairs with {config.program}, in both directions")
-        align(config.program, text.left, text.right, folder)
-
-    folder = store.obtain("alignment", name, build)
+def _from_aligner(config: TextPair, links: AlignerLinks, text: ParallelText, store: Store, say: Say) -> Links:
+    ready = ready_alignment(_text_files(config)[0], links.program, text.fingerprint)
+    folder = ready or stored_alignment(store, links.program, text, say)
     forward, reverse = (read_pharaoh(folder / file) for file in (FORWARD, REVERSE))
-    return symmetrise(forward, reverse, config.symmetrise)
+    return symmetrise(forward, reverse, links.symmetrise)
+
+
+def has_ready_alignment(config: TextPair) -> bool:
+    """Return whether the result of the aligner is ready beside the text, so that the aligner need not be installed."""
+    files = _text_files(config)
+    if not isinstance(config.links, AlignerLinks) or config.unit == "subword":
+        return False
+    if not ready_store(files[0]).root.is_dir():
+        return False
+    return ready_alignment(files[0], config.links.program, text_fingerprint(files, config.words)) is not None
 
 
 def gold_batches(source: Source, split: str, left: Language, right: Language) -> Iterator[tuple[Corpus, Corpus, Links]]:

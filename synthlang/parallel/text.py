@@ -11,7 +11,7 @@ contains no separator of an aligner.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
@@ -87,12 +87,17 @@ def read_joint(path: Path, words: Splitter = "spaces") -> ParallelText:
 def _text(
     left: Iterable[list[str]], right: Iterable[list[str]], paths: list[Path], words: Splitter, counts: Counter[str]
 ) -> ParallelText:
+    name = text_fingerprint(paths, words)
+    first, second = (concatenate([spelled(batch, counts) for batch in batches_of(side)]) for side in (left, right))
+    return ParallelText(first, second, name, {reason: n for reason, n in counts.items() if n and reason in TOLD})
+
+
+def text_fingerprint(paths: Sequence[Path], words: Splitter = "spaces") -> str:
+    """Return the fingerprint of parallel text in one or two files, whose words need not be read."""
     rules = words == "rules"
     anew = CLEANED if rules else (*CLEANED, *SPACES)
     files = digest_splits({str(i): path for i, path in enumerate(paths)}, rules, anew)
-    name = fingerprint("parallel", words=words, rules=RULES if rules else None, files=files)
-    first, second = (concatenate([spelled(batch, counts) for batch in batches_of(side)]) for side in (left, right))
-    return ParallelText(first, second, name, {reason: n for reason, n in counts.items() if n and reason in TOLD})
+    return fingerprint("parallel", words=words, rules=RULES if rules else None, files=files)
 
 
 def check_lines(left: Path, first: int, right: Path, second: int) -> None:

@@ -114,7 +114,7 @@ def problem_of(parsed: Mapping[str, Sequence[Any]], columns: Sequence[str], word
     """Return the reason why the columns, words or tree of an engine are unusable, or None."""
     if set(parsed) != set(columns):
         return f"columns {', '.join(parsed)} instead of {', '.join(columns)}"
-    form, problem = parsed["form"], tree_problem(parsed["head"])
+    form, problem = parsed["form"], tree_problem(parsed["head"]) if "head" in columns else None
     wrong = {
         "no word": not form,
         "words that differ from those given": words is not None and list(form) != list(words),

@@ -1,0 +1,230 @@
+"""The plan of ``synthlang data fetch``: what is needed, what will run, and what both cost."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from synthlang.data.downloads import Downloads, Wanted
+from synthlang.data.entries import MEGABYTE, places
+from synthlang.data.record import Record, read_record
+from synthlang.data.sources import MadeOf
+from synthlang.data.state import Item, items, left_line, megabytes, total
+from synthlang.data.steps import Align, Parse, Step
+from synthlang.errors import InputError
+from synthlang.files import count_lines
+from synthlang.progress import Report, silent
+from synthlang.wording import duration, first_few
+
+UNKNOWN_DISK = 3.0
+"""Megabytes of a data set of unknown size on the disk, for each megabyte of its download."""
+NO_STEPS = "--no-steps"
+
+
+@dataclass(frozen=True)
+class Job:
+    """A data set to fetch, with the files that it needs and the steps after the download.
+
+    Attributes:
+        item: The data set.
+        files: The files. There are none for a data set that is there, or that is made of another one.
+        steps: The steps to run.
+    """
+
+    item: Item
+    files: tuple[Wanted, ...]
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def download(self) -> float | None:
+        """Megabytes of its files."""
+        sizes = [file.size for file in self.files]
+        return None if None in sizes else sum(size or 0 for size in sizes) / MEGABYTE
+
+    @property
+    def disk(self) -> float:
+        """Megabytes on the disk, estimated where the catalogue has none."""
+        if self.item.is_here:
+            return 0.0
+        known = self.item.origin.disk
+        return known if known is not None else UNKNOWN_DISK * (self.download or self.item.origin.download or 0.0)
+
+
+@dataclass(frozen=True)
+class Fetch:
+    """The plan of a fetch: the jobs, and the data sets that it leaves alone.
+
+    Attributes:
+        root: The folder of data.
+        downloads: The folder of downloads, or a mirror.
+        jobs: The data sets to fetch, or to run steps for.
+        here: Data sets that are there.
+        left: Data sets that a person or another command has to make.
+        undone: Kinds of steps of data sets that are there, which were left out when these were fetched.
+        workers: Number of worker processes of steps.
+    """
+
+    root: Path
+    downloads: Downloads
+    jobs: tuple[Job, ...]
+    here: tuple[Item, ...]
+    left: tuple[Item, ...]
+    undone: dict[str, list[str]]
+    workers: int = 1
+
+    @property
+    def files(self) -> list[Wanted]:
+        """The files of all jobs, each once."""
+        return list({file.place: file for job in self.jobs for file in job.files}.values())
+
+    @property
+    def to_download(self) -> list[float | None]:
+        """Megabytes of each file that is not there yet."""
+        return [None if file.size is None else file.size / MEGABYTE for file in self.downloads.left(self.files)]
+
+    def lines(self) -> list[str]:
+        """Describe the plan: sizes, licences, steps with their time, and warnings."""
+        told = [line for job in self.jobs for line in self._of_job(job)]
+        if self.jobs:
+            disk = megabytes(sum(job.disk for job in self.jobs))
+            told.append(f"in all: {total(self.to_download)} to download, about {disk} on the disk{self._time()}")
+        return [*told, *(line for item in self.here for line in self._here(item)), *map(left_line, self.left)]
+
+    def _of_job(self, job: Job) -> list[str]:
+        origin, told = job.item.origin, list[str]()
+        restricted = " (restricted use)" if origin.restricted else ""
+        size = f"{megabytes(job.download)}, " if job.files else ""
+        about = f"{size}{origin.licence}{restricted}, {origin.source.address}"
+        told.append(f"{job.item.name}: is there" if job.item.is_here else f"{job.item.name}: {about}")
+        if origin.note and not job.item.is_here:
+            told.append(f"  {origin.note}")
+        if unpinned := _unpinned(job):
+            told.append(f"  no checksum is known of {unpinned}: the first content that comes is trusted and recorded")
+        for step in job.steps:
+            told.append(f"  then {step.about}: {step.estimate(self.amount(job, step), self.workers)}")
+        return told
+
+    def amount(self, job: Job, step: Step) -> int | None:
+        """Return the number of units of a step, counted if its input is there, or None if it is unknown."""
+        source = job.item.origin.source
+        if isinstance(step, Parse) and isinstance(source, MadeOf) and (self.root / source.base).is_dir():
+            return step.amount_of(self.root / source.base)
+        if isinstance(step, Align) and job.item.is_here:
+            return count_lines(self.root / places(job.item.name)[0])
+        return step.amount
+
+    def _time(self) -> str:
+        steps = [(step, self.amount(job, step)) for job in self.jobs for step in job.steps]
+        if not steps:
+            return ""
+        known = [step.seconds(amount, self.workers) for step, amount in steps if amount is not None]
+        least = "" if len(known) == len(steps) else "at least "
+        return f", {least}{duration(sum(known))} of steps (estimate)"
+
+    def _here(self, item: Item) -> list[str]:
+        if item.name in self.undone:
+            steps = " and ".join(self.undone[item.name])
+            return [f"{item.name}: is there, without the step {steps}; delete it, and fetch it again"]
+        if item.state == "here":
+            return []
+        if item.state == "here, by hand":
+            return [f"{item.name}: is there, without a record; check it with: synthlang data check {item.name}"]
+        return [f"{item.name}: {item.state}; delete it to fetch the other one"]
+
+
+def plan_fetch(
+    names: Iterable[str],
+    root: Path,
+    size: str | None = None,
+    mirror: str | None = None,
+    report: Report = silent,
+    with_steps: bool = True,
+    workers: int = 1,
+) -> Fetch:
+    """Check the tools of the steps, and ask the sources for the files. Nothing is downloaded or written.
+
+    Args:
+        names: Names of data sets.
+        root: The folder of data.
+        size: ``lab`` for the free sources and for the steps at this size.
+        mirror: A mirror in place of the sources.
+        report: Called with the progress.
+        with_steps: False to leave out the steps after the download.
+        workers: Number of worker processes of steps.
+
+    Raises:
+        InputError: A name is unknown, a library or a model of a step is not installed, or a source cannot be reached.
+    """
+    downloads, record = Downloads(root, mirror), read_record(root)
+    found = items(names, root, size)
+    steps = {item.name: item.origin.steps_at(size) if with_steps else () for item in found}
+    undone = {item.name: kinds for item in found if (kinds := _undone(item, record, steps[item.name]))}
+    for item in found:
+        if item.is_here:
+            steps[item.name] = () if item.name in undone else _alignments_left(item, root, record, steps[item.name])
+    _check_tools(steps)
+    jobs, here, left = list[Job](), list[Item](), list[Item]()
+    for number, item in enumerate(found):
+        report("look up", number, len(found), item.name)
+        is_made = isinstance(item.origin.source, MadeOf)
+        if steps[item.name] and (item.is_here or is_made):
+            jobs.append(Job(item, (), steps[item.name]))
+        elif item.is_here:
+            here.append(item)
+        elif not item.origin.is_fetched:
+            left.append(item)
+        else:
+            jobs.append(Job(item, tuple(downloads.wanted(item.origin.source)), steps[item.name]))
+    report("look up", len(found), len(found), "")
+    return Fetch(root, downloads, tuple(jobs), tuple(here), tuple(left), undone, workers)
+
+
+def _check_tools(steps: dict[str, tuple[Step, ...]]) -> None:
+    """Raise InputError if a library or a model is not installed."""
+    for name, chosen in steps.items():
+        for step in chosen:
+            try:
+                step.check()
+            except InputError as error:
+                raise error.inside(name, step.kind).with_hint(f"{NO_STEPS} leaves out such steps") from error
+
+
+def _undone(item: Item, record: Record, steps: Sequence[Step]) -> list[str]:
+    """Return the kinds of steps that changed no file of a data set that ``fetch`` wrote."""
+    if item.state != "here":
+        return []
+    done = {step.kind for step in record.sets[item.name].steps}
+    return list(dict.fromkeys(step.kind for step in steps if step.kind not in done and not isinstance(step, Align)))
+
+
+def _alignments_left(item: Item, root: Path, record: Record, steps: Sequence[Step]) -> tuple[Step, ...]:
+    """Return the steps of a data set that is there whose word alignments are not."""
+    if item.state not in ("here", "here, by hand"):
+        return ()
+    paths = [root / place for place in places(item.name)]
+    known = record.sets[item.name].steps if item.name in record.sets else ()
+    left = list[Step]()
+    for step in steps:
+        if not isinstance(step, Align):
+            continue
+        recorded = [one.fingerprint for one in known if one.settings.get("program") == step.program]
+        name = recorded[-1] if recorded else step.name(paths)
+        if not step.folder(paths, name).is_dir():
+            left.append(step)
+    return tuple(left)
+
+
+def check_disk(plan: Fetch) -> None:
+    """Raise InputError if the disk has less space than the downloads and the converted files need."""
+    where = next(folder for folder in (plan.root, *plan.root.absolute().parents) if folder.exists())
+    need = sum(size or 0.0 for size in plan.to_download) + sum(job.disk for job in plan.jobs)
+    if (free := shutil.disk_usage(where).free / MEGABYTE) < need:
+        reason = f"has {megabytes(free)} of free space, and about {megabytes(need)} are needed"
+        raise InputError(reason, where, hint="free some space, or name another folder with --to", code="resources")
+
+
+def _unpinned(job: Job) -> str:
+    """Return the names of the files of a job without a known checksum."""
+    return first_few([file.remote.name for file in job.files if not file.remote.has_checksum], 3)

@@ -1,0 +1,66 @@
+"""The step ``align``: word alignments of parallel text, ready for the studies that read it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from synthlang.data.steps.base import BaseStep, StepRecord, Tools
+from synthlang.parallel.aligners import Program, aligner_version, find_aligner
+from synthlang.parallel.ready import KIND, alignment_name, ready_store, stored_alignment
+from synthlang.parallel.text import read_parallel, text_fingerprint
+
+RATES = {"fast_align": 294.0, "eflomal": 918.0}
+"""Sentence pairs in a second of CPU time, both directions: English-French on the page of eflomal (docs/data.md)."""
+
+
+class Align(BaseStep):
+    """Align the words of parallel text as a study does, so that studies need not."""
+
+    unit = "sentence pairs"
+    kind: Literal["align"]
+    """Word alignments in both directions."""
+    program: Program
+    """The aligner."""
+
+    @property
+    def about(self) -> str:
+        return f"align words with {self.program}"
+
+    @property
+    def rate(self) -> float:
+        return RATES[self.program]
+
+    def check(self) -> str:
+        find_aligner(self.program)
+        return aligner_version(self.program)
+
+    def estimate(self, amount: int | None, workers: int) -> str:
+        del workers  # an aligner is one process
+        return super().estimate(amount, 1)
+
+    def seconds(self, amount: int, workers: int) -> float:
+        del workers
+        return super().seconds(amount, 1)
+
+    def folder(self, paths: Sequence[Path], name: str) -> Path:
+        """Return the folder of an alignment. ``name`` is its fingerprint."""
+        return ready_store(paths[0]).path(KIND, name)
+
+    def name(self, paths: Sequence[Path]) -> str:
+        """Return the fingerprint of the alignment of two files."""
+        return alignment_name(self.program, text_fingerprint(paths))
+
+    def run(self, paths: Sequence[Path], tools: Tools) -> StepRecord:
+        """Align two files whose words are separated by spaces. Nothing is done if the alignment is there.
+
+        Raises:
+            InputError: The aligner is not installed or fails.
+        """
+        text = read_parallel(paths[0], paths[1])
+        tools.report(self.about, 0, 1, f"{len(text):,} sentence pairs")
+        stored_alignment(ready_store(paths[0]), self.program, text, tools.say)
+        tools.report(self.about, 1, 1, "")
+        name = alignment_name(self.program, text.fingerprint)
+        return self.record(aligner_version(self.program), name, {"sentence pairs": len(text)})

@@ -1,0 +1,94 @@
+"""What all steps share: their settings, the tools that run them, and the estimate of their time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+
+from synthlang.config import StrictModel
+from synthlang.progress import Report, Say, silent, unheard
+from synthlang.wording import duration, large
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What a step runs with.
+
+    Attributes:
+        cache: Folder of finished parts of an interrupted step.
+        workers: Number of worker processes.
+        report: Called with the progress.
+        say: Called with messages.
+    """
+
+    cache: Path
+    workers: int = 1
+    report: Report = silent
+    say: Say = unheard
+
+
+class StepRecord(StrictModel):
+    """The record of a step that ran."""
+
+    kind: str
+    """The kind of the step."""
+    settings: Mapping[str, Any]
+    """The step, as in the catalogue."""
+    version: str
+    """Versions of the library and of the model."""
+    fingerprint: str
+    """Fingerprint of the library and of the model. For an alignment, it covers the text instead."""
+    counts: Mapping[str, int] = {}
+    """Counts of what was done and of what was left out, by reason."""
+
+
+class BaseStep(StrictModel):
+    """Base class of steps. A subclass has ``kind``, its options, ``check`` and a way to run."""
+
+    unit: ClassVar[str]
+    """The word for what is counted, in the plural."""
+
+    at: Literal["paper", "lab"] | None = None
+    """The size that needs the step (default: all sizes). A fetch without a size leaves such a step out."""
+    amount: int | None = Field(default=None, ge=1)
+    """Approximate number of words (parse), characters (segment) or sentence pairs (align), for the estimate of time."""
+
+    @property
+    def about(self) -> str:
+        """What the step does, with its engine and model."""
+        raise NotImplementedError
+
+    @property
+    def rate(self) -> float:
+        """Units that one core processes in a second, as measured (docs/data.md)."""
+        raise NotImplementedError
+
+    def check(self) -> str:
+        """Return the versions of the library and of the model.
+
+        Raises:
+            InputError: One of them is not installed. The hint has the command that installs it.
+        """
+        raise NotImplementedError
+
+    def estimate(self, amount: int | None, workers: int) -> str:
+        """Describe the time of the step for a number of units, which may be unknown."""
+        if amount is None:
+            return "time unknown before the download"
+        cores = "one core" if workers == 1 else f"{workers} cores"
+        return f"{large(amount)} {self.unit}, {duration(self.seconds(amount, workers))} on {cores} (estimate)"
+
+    def seconds(self, amount: int, workers: int) -> float:
+        """Return the estimated seconds of the step."""
+        return amount / self.rate / workers
+
+    def record(self, version: str, fingerprint: str, counts: Mapping[str, int]) -> StepRecord:
+        """Return the record of the step."""
+        settings = self.model_dump(mode="json", exclude={"amount"}, exclude_none=True)
+        return StepRecord(
+            kind=settings["kind"], settings=settings, version=version, fingerprint=fingerprint, counts=counts
+        )

@@ -1,0 +1,85 @@
+"""The step ``parse``: trees for a text, in a folder of its own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from synthlang.data.steps.base import BaseStep, StepRecord, Tools
+from synthlang.parsing import ParsedSource, open_engine
+from synthlang.parsing.parse_command import write_parsed
+from synthlang.parsing.source import Tokens
+from synthlang.progress import Report
+from synthlang.sources import open_source
+from synthlang.sources.base import size_of
+
+RATES = {"spacy": 2400.0, "stanza": 790.0}
+"""Words a second on one core by engine (docs/parsing.md)."""
+BYTES_A_WORD = 6
+"""Bytes of English text for each word, to count the words of a text that is there."""
+
+
+class Parse(BaseStep):
+    """Parse a text as ``synthlang parse`` does."""
+
+    unit = "words"
+    kind: Literal["parse"]
+    """Trees of a parser."""
+    parser: str
+    """The parser, such as spacy:en_core_web_sm."""
+    tokens: Tokens = "source"
+    """Words and sentences: those of the ``source``, or those of the ``engine``."""
+
+    @property
+    def about(self) -> str:
+        return f"parse with {self.parser}"
+
+    @property
+    def rate(self) -> float:
+        return RATES[self.parser.partition(":")[0]]
+
+    def check(self) -> str:
+        return open_engine(self.parser).version
+
+    def command(self, base: Path, out: Path) -> str:
+        """Return the command that does the same."""
+        engine, _, model = self.parser.partition(":")
+        tokens = "" if self.tokens == "source" else f" --tokens {self.tokens}"
+        return f"synthlang parse text:{base} --engine {engine} --model {model}{tokens} --out {out}"
+
+    def amount_of(self, base: Path) -> int:
+        """Return the approximate number of words of a text that is there."""
+        return sum(path.stat().st_size for path in base.rglob("*") if path.is_file()) // BYTES_A_WORD
+
+    def run(self, base: Path, out: Path, tools: Tools) -> StepRecord:
+        """Parse the text in a folder into a new folder. A killed run continues from the cache.
+
+        Raises:
+            InputError: The text or the parser cannot be opened, or no sentence can be parsed.
+        """
+        engine = open_engine(self.parser)
+        source = ParsedSource(open_source(f"text:{base}"), engine, tools.cache, self.tokens, tools.workers)
+        source.report = _Counted(source, self.about, tools.report)
+        manifest = write_parsed(source, out, f"text:{base}")
+        left_out = sum((Counter(reasons) for reasons in manifest["skipped"].values()), Counter[str]())
+        counts = {f"sentences of {split}": count for split, count in manifest["sentences"].items()}
+        return self.record(engine.version, engine.fingerprint, {**counts, **left_out})
+
+
+class _Counted:
+    """Progress of parsing in sentences."""
+
+    def __init__(self, source: ParsedSource, task: str, report: Report) -> None:
+        self._source, self._task, self._report, self._done = source.source, task, report, Counter[str]()
+
+    @cached_property
+    def _several(self) -> bool:
+        return len(self._source.splits) > 1
+
+    def __call__(self, split: str, sentences: int) -> None:
+        self._done[split] += sentences
+        done = self._done[split]
+        task = f"{self._task}: {split}" if self._several else self._task
+        self._report(task, done, max(done, size_of(self._source, split) or 0), "")
