@@ -209,7 +209,8 @@ def test_slots_move_with_the_words(server, tmp_path, log):
 def test_without_steps_files_come_as_they_are_and_say_so(server, tmp_path, log, capfd):
     for file, text in zip(entry("tatoeba/zh-en").source.remote, ("我们去了\n", "We went\n"), strict=True):
         server.files[file.url.removeprefix("https://")] = text.encode()
-    assert get(server, tmp_path, "tatoeba/zh-en", steps=False) == ["tatoeba/zh-en"]
+    options: Any = {"source": server.address, "steps": False, "workers": 2}
+    assert probes.fetch_data(["tatoeba/zh-en"], to=tmp_path, **options) == ["tatoeba/zh-en"]
     assert (tmp_path / "tatoeba/zh-en.zh").read_text() == "我们去了\n" and not log.exists()
     assert read_record(tmp_path).sets["tatoeba/zh-en"].steps == ()
     capfd.readouterr()
@@ -375,4 +376,3 @@ def test_estimates():
     assert align.estimate(align.amount, 4) == "1.0 million sentence pairs, 18 min on one core (estimate)"
     segment = Segment(kind="segment", segmenter="spacy:th")
     assert segment.estimate(None, 1) == "time unknown before the download"
-    assert probes.fetch_data
