@@ -73,6 +73,12 @@ def publish_english(server: DataServer) -> None:
     server.repos[wiki.repo, wiki.revision] = {"20231101.en/train-00000-of-00041.parquet": parquet(text=ARTICLES)}
 
 
+def publish_tatoeba(server: DataServer, *texts: str) -> None:
+    source: Any = entry("tatoeba/zh-en").source
+    for file, text in zip(source.remote, texts, strict=True):
+        server.files[file.url.removeprefix("https://")] = text.encode()
+
+
 def calls(log: Path) -> int:
     return len(log.read_text().splitlines())
 
@@ -169,10 +175,9 @@ def test_words_of_each_layout_are_separated(server, tmp_path, log):
     assert wiki is not None and wiki.source.kind == "hub" and wiki.source.revision
     tags = parquet(tokens=[["在", "北", "京", "大"], ["on", "it"]] * 3, ner_tags=[[0, 5, 6, 0], [0, 0]] * 3)
     server.repos[wiki.source.repo, wiki.source.revision] = dict.fromkeys(wiki.source.files, tags)
-    pairs = {"premise": ["我们去了"] * 5, "hypothesis": ["很坏"] * 5, "label": [0] * 5}
+    pairs: dict[str, list[Any]] = {"premise": ["我们去了"] * 5, "hypothesis": ["很坏"] * 5, "label": [0] * 5}
     publish(server, "nli/zh", {f"zh/{part}-0.parquet": parquet(**pairs) for part in ("train", "validation", "test")})
-    for file, text in zip(entry("tatoeba/zh-en").source.remote, ("我们去了。\n好\n", "We went.\nWell\n"), strict=True):
-        server.files[file.url.removeprefix("https://")] = text.encode()
+    publish_tatoeba(server, "我们去了。\n好\n", "We went.\nWell\n")
     chinese: Any = entry("text/zh").source
     articles = parquet(text=["我们去了"] * 400)
     server.repos[chinese.repo, chinese.revision] = {"20231101.zh/train-00000-of-00006.parquet": articles}
@@ -207,8 +212,7 @@ def test_slots_move_with_the_words(server, tmp_path, log):
 
 
 def test_without_steps_files_come_as_they_are_and_say_so(server, tmp_path, log, capfd):
-    for file, text in zip(entry("tatoeba/zh-en").source.remote, ("我们去了\n", "We went\n"), strict=True):
-        server.files[file.url.removeprefix("https://")] = text.encode()
+    publish_tatoeba(server, "我们去了\n", "We went\n")
     options: Any = {"source": server.address, "steps": False, "workers": 2}
     assert probes.fetch_data(["tatoeba/zh-en"], to=tmp_path, **options) == ["tatoeba/zh-en"]
     assert (tmp_path / "tatoeba/zh-en.zh").read_text() == "我们去了\n" and not log.exists()
