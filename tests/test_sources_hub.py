@@ -211,6 +211,16 @@ def test_words_of_a_table_that_look_like_missing_values_are_words(tmp_path):
     assert [row["form"] for row in rows(source)] == [[*split_words(word)] for word in words]
 
 
+@pytest.mark.parametrize("name", ["csv", "text"])
+def test_a_folder_named_like_a_format_is_the_only_one_read(tmp_path, monkeypatch, name):
+    """To the library, ``csv`` is a format, and it would read every file of the working directory."""
+    monkeypatch.chdir(tmp_path)
+    csv_folder(tmp_path / "other", "cow")
+    assert refused(open_source, f"hf:{name}") == (name, "missing")
+    csv_folder(tmp_path / name, "cat")
+    assert [row["form"] for row in rows(open_source(f"hf:{name}"))] == [["cat"]]
+
+
 def test_changed_content_is_read_again_whatever_the_time_of_the_file(tmp_path):
     folder = csv_folder(tmp_path / "d", "cat", "dog")
     before = (folder / "train.csv").stat()

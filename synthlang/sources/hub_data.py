@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +38,11 @@ def load_data(name: str) -> Any:
     if path.is_file():
         hint = "name its folder, or read the file as text: or conllu:"
         raise InputError("a data set is a folder, not a file", path, hint=hint, code="type")
+    if not path.is_dir() and str(path) in _formats():
+        raise no_such(path, "folder", hint="name a folder that exists, or a data set of the hub (OWNER/NAME)")
     if path.is_dir():
-        if found := set("[]*?") & set(str(path.resolve())):
+        path = path.resolve()  # of a relative folder named csv the library would read the files of this place
+        if found := set("[]*?") & set(str(path)):
             reason = f"the library datasets cannot read a folder whose path has {' or '.join(sorted(found))}"
             raise InputError(reason, path, hint="rename the folder", code="unsupported")
         check_json_lines(path)
@@ -53,6 +56,13 @@ def load_data(name: str) -> Any:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         hint = "check the name, the connection and the files of the data set"
         raise InputError(f"cannot be loaded: {reason}", f"hf:{name}", hint=hint, code="failed") from error
+
+
+def _formats() -> Collection[str]:
+    """Return the names that the library takes for formats of files, not for data sets."""
+    from datasets.packaged_modules import _PACKAGED_DATASETS_MODULES
+
+    return tuple(_PACKAGED_DATASETS_MODULES)
 
 
 def _cache_of(folder: Path) -> Path:
