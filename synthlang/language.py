@@ -345,6 +345,10 @@ def _from_name(spec: str) -> Language:
 def _from_catalogue(spec: str, part: str) -> Language:
     if spec in names("derived"):
         return parse(Language, find("derived", spec).data, spec)
+    if (entry := part.partition(":")[0]) in names("derived") and entry not in SHORT_NAMES:
+        reason = f"{entry} is an entry of the catalogue, which takes no strength and cannot be joined with +"
+        hint = f"write a YAML file with all transforms; synthlang configs derived {entry} prints those of {entry}"
+        raise InputError(reason, f"language {spec}", hint=hint, code="unsupported")
     reason = f"{part!r} is neither a short name ({', '.join(SHORT_NAMES)}) nor a YAML file"
     hint = f"{did_you_mean(spec, names('derived'))}write a name such as trans+inv or trans:0.5, or name a .yaml file"
     raise InputError(reason, f"language {spec}", hint=hint, code="unknown")

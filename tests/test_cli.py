@@ -173,6 +173,8 @@ WRONG = [
     ("pretrain latin.yaml --out new", "latin.yaml"),
     ("pretrain store --out new", "store: cannot be read: Is a directory"),
     ("derive text:t.txt --language tarns --out new", "'tarns' is neither a short name"),
+    ("derive text:t.txt --language trans+case-marked --out new", "case-marked is an entry of the catalogue"),
+    ("derive text:t.txt --language case-marked:0.5 --out new", "case-marked is an entry of the catalogue"),
     (f"derive text:t.txt --language inv@{'9' * 5000} --out new", "chunk"),
     ("derive text:latin.yaml" + DERIVE, "not UTF-8"),
     ("derive text:late.txt" + DERIVE + "/q/r", "late.txt:3001: is not UTF-8"),
