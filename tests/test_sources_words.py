@@ -230,6 +230,11 @@ def test_a_wrong_tree_in_many_is_a_counted_sentence(tmp_path):
         (word("1-2", "au", "_", "_", "_") + "\n", 1, "conllu:"),
         ('{"sentence_good": "Who ran?", "sentence_bad": "Who run?"}\n', 1, "hf:"),
         ('<?xml version="1.0"?>\n<a>b</a>\n', 1, "extract"),
+        ('{\n  "data": []\n}\n', 1, "hf:"),
+        ('[\n{"text": "a"},\n{"text": "b"}]\n', 1, "hf:"),
+        ("EU NNP B-NP B-ORG\nrejects VBZ B-VP O\n\ncalls NNS B-NP O\n", 1, "iob:"),
+        ("Anna\tB-PER\n\nran\tO\naway\tO\n", 1, "iob:"),
+        ("a b ||| c d\n\ne ||| f\ng ||| h\n", 1, "a file of its own"),
     ],
 )
 def test_other_formats_are_no_text(tmp_path, text, line, words):
@@ -237,6 +242,13 @@ def test_other_formats_are_no_text(tmp_path, text, line, words):
     for scheme in ("text", "lines"):
         error = refusal(open_source, f"{scheme}:{path}")
         assert (error.line, error.code) == (line, "format") and words in error.hint
+
+
+@pytest.mark.parametrize(
+    "text", ["{a} is\n[x]\n[{\n", "A B O\nWhat is this\nB O\n", "a ||| b\nc | d\ne f\n", "[ Music ]\n{ 1 }\nx\n"]
+)
+def test_text_that_looks_a_little_like_another_format_is_text(tmp_path, text):
+    assert len(read(f"lines:{write(tmp_path / 'x.txt', text)}")[0]) == 3
 
 
 def test_marks_of_corpora_are_removed(tmp_path):

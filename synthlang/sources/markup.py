@@ -6,10 +6,10 @@ and so on where they split a character off a word: ``state @-@ of @-@ the @-@ ar
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
 
 from synthlang.errors import InputError
@@ -18,6 +18,9 @@ DOC_LINES = "lines with the markup of WikiExtractor (<doc …>), left out"
 JOINED = "marks such as @-@, joined again (state @-@ of is state-of)"
 DOC = re.compile(r"\s*(?:<doc id=.*>|</doc>)\s*")
 SPLIT_OFF = re.compile(r"(?<=\S) @([-.,/:])@ (?=\S)")
+SHOWN = 3  # lines that must look like columns of tags or pairs of sentences
+TAGGED_LINE = re.compile(r"\S+(?:[ \t]\S+){0,4}[ \t](?:O|[BIESLU]-\S+)")
+JSON_START = re.compile(r'\s*(?:\{\s*(?:"[^"]*"\s*:.*)?|\[\s*(?:\{.*)?)')
 WORD_LINE = re.compile(r"[0-9]+(?:[-.][0-9]+)?\t(?:[^\t]*\t){8}[^\t]*")
 
 
@@ -34,22 +37,20 @@ def without_markup(line: str, counts: Counter[str]) -> str:
 
 
 def check_plain(lines: Iterable[tuple[int, str]], path: Path) -> None:
-    """Raise an InputError if the first line that is not a comment shows another format than plain text."""
-    number, line = next(((n, text.strip("\r\n")) for n, text in lines if not text.startswith("#")), (1, ""))
+    """Raise an InputError if the first lines that are no comments show another format than plain text."""
+    first = list(islice(((n, text.strip("\r\n")) for n, text in lines if not text.startswith("#")), SHOWN))
+    number, line = first[0] if first else (1, "")
     name = hint = ""
     if WORD_LINE.fullmatch(line):
         name, hint = "CoNLL-U", f"read it as conllu:{path}"
-    elif line.startswith("{") and _is_object(line):
+    elif JSON_START.fullmatch(line):
         name = "JSON"
         hint = "read a folder of JSON lines as hf:FOLDER, or write the texts to a file with one on each line"
     elif line.startswith(("<?xml", "<!DOCTYPE", "<mediawiki")):
         name, hint = "XML or HTML", "extract the text of the file first"
+    elif len(first) == SHOWN and all(TAGGED_LINE.fullmatch(text) for _, text in first):
+        name, hint = "words with tags", f"read it as iob:{path}"
+    elif len(first) == SHOWN and all(text.count(" ||| ") == 1 for _, text in first):
+        name, hint = "parallel text", "write each language to a file of its own"
     if name:
         raise InputError(f"the file is {name}, not plain text", path, number, hint=hint, code="format")
-
-
-def _is_object(line: str) -> bool:
-    try:
-        return isinstance(json.loads(line), dict)
-    except ValueError:
-        return False
