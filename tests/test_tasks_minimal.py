@@ -14,9 +14,11 @@ from synthlang.language import parse_language
 from synthlang.tasks import derive_task, open_task
 from synthlang.tasks.batch import RENAMED, join_batches
 from synthlang.tasks.derive import EQUAL as BECAME_EQUAL
+from synthlang.tasks.derive import NO_PARSE, ParsedTask
 from synthlang.tasks.minimal import EQUAL, NO_WORD
 from tests.refusals import refused
 from tests.test_tasks import write
+from tests.test_tasks_derive import Parser
 
 GOOD, BAD = "Who should Derek hug?", "Who should Derek hugs?"
 BLIMP = {"field": "syntax", "linguistics_term": "island", "UID": "adjunct", "simple_LM_method": True, "pairID": "0"}
@@ -159,6 +161,15 @@ def differences(batch):
         sorted((a, b) for a, b in zip(good, bad, strict=True) if a != b) if len(good) == len(bad) else None
         for good, bad in sides
     ]
+
+
+def test_parsed_pairs_are_derived_alike_and_lose_both_sides_without_a_parse(tmp_path):
+    path = write(tmp_path / "x.tsv", "a b c d e\ta b x d e\nno tree here\there no tree\n")
+    task = ParsedTask(open_task(f"minimal:{path}"), lambda source: Parser(source, lambda s: "tree" in s.words[:2]))
+    [batch] = task.batches("test")
+    assert batch.ids == ("0",) and batch.paired and batch.counts[NO_PARSE] == 1
+    derived, _ = derive_task(batch, parse_language({"name": "x", "transforms": [{"kind": "permute"}]}))
+    assert differences(derived) == [[("c", "x")]]
 
 
 def test_pairs_that_become_equal_are_dropped_and_counted(tmp_path):
