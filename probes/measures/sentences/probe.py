@@ -137,7 +137,8 @@ def perplexity_table(found: Mapping[str, Mapping[str, Any]]) -> Table:
     """Return a table of the perplexities of each language."""
     rows = [["sentences", *(f"{of['sentences']:,}" for of in found.values())]]
     rows.append(["log p of a sentence (nats)", *(_cell(of["log_probability"]) for of in found.values())])
-    rows += [[f"perplexity per {unit}", *(_cell(of["perplexity"][unit]) for of in found.values())] for unit in UNITS]
+    for unit in UNITS:
+        rows.append([f"perplexity per {unit}", *(_cell(of["perplexity"][unit], ".4g") for of in found.values())])
     rows.append(["bits per byte", *(_cell(of["bits_per_byte"], ".3f") for of in found.values())])
     title = "Words and bytes are those of the source spelling. Intervals are 95 % over sentences."
     return Table(title, ["measure", *found], rows)
