@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from pretrain.run import pretrain
 from probes.measures.probe_command import probe_command, read_probe_config
 from probes.models.opening import open_pretrained
 from probes.results.measures import probe_values, range_of
@@ -17,6 +18,7 @@ from synthlang.corpus import Corpus
 from synthlang.sources import open_source
 from tests.refusals import refused
 from tests.scored_runs import probed, small_run, unigram
+from tests.test_natural import config_of, folder  # noqa: F401  a fixture
 from tests.tiny import PRETRAIN
 
 LINES = ["the old dog saw her .", "dogs run !", "Ünder the table , she slept ."]
@@ -118,6 +120,16 @@ def test_the_source_language_alone(run, text):
     assert list(found["languages"]) == ["source"] and list(found["model"].values()) == ["masked"]
 
 
+def test_a_natural_language_reads_its_own_text(folder, tmp_path):  # noqa: F811
+    pretrain(config_of(folder), tmp_path / "run")
+    config = read_probe_config(None, {"probes": ["sentences"]}, ["sentences.most=9"])
+    place = probe_command(str(tmp_path / "run"), config, tmp_path / "out")
+    rows = pq.read_table(place / "sentences.parquet").to_pylist()
+    for name in ("en", "fr"):
+        dev = (folder / name / "dev.txt").read_text().splitlines()
+        assert [row["source"] for row in rows if row["language"] == name] == dev[:9]
+
+
 @pytest.mark.parametrize(
     ("settings", "known", "place", "code"),
     [
@@ -144,11 +156,11 @@ def test_a_language_that_needs_trees_is_refused_before_anything_is_scored(run, t
 def test_the_command_writes_the_page_the_tables_and_the_measures(run, text, tmp_path, painted):
     settings = [f"sentences.text={text}", "sentences.most=2"]
     config = read_probe_config(None, {"probes": ["sentences"]}, settings)
-    folder = probe_command(str(run), config, tmp_path / "out")
-    page = (folder / "probes.html").read_text()
+    place = probe_command(str(run), config, tmp_path / "out")
+    page = (place / "probes.html").read_text()
     assert "<h2>Scores of sentences</h2>" in page and "bits per byte of the source spelling" in page
-    assert pq.read_table(folder / "sentences.parquet").num_rows == 4
-    values = {value.name: value for value in probe_values(json.loads((folder / "probes.json").read_text()))}
+    assert pq.read_table(place / "sentences.parquet").num_rows == 4
+    values = {value.name: value for value in probe_values(json.loads((place / "probes.json").read_text()))}
     assert {"sentences.languages.source.perplexity.word.mean", "sentences.languages.target.bits_per_byte.mean"} <= {
         *values
     }
