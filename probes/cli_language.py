@@ -26,8 +26,8 @@ def derive(
     source: Annotated[
         str,
         argument(
-            "Source (see synthlang parse --help), or labelled task: nli:, ner:, pos:, parsing:, slots: or qa: "
-            "followed by a PATH, hf:NAME or builtin:mini-english."
+            "Source (see synthlang parse --help), or labelled task: nli:, ner:, pos:, parsing:, slots:, qa: or "
+            "minimal: followed by a PATH, hf:NAME or builtin:mini-english."
         ),
     ],
     language: Annotated[
