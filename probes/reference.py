@@ -72,6 +72,7 @@ def parts() -> dict[str, Callable[[], str]]:
         "measures": _measures,
         "tasks": _tasks,
         "datasets": _datasets,
+        "requirements": _requirements,
     }
     return of_kinds | {name: lambda model=model: keys(model) for name, model in configs().items()}
 
@@ -247,6 +248,12 @@ def _datasets() -> str:
             rows.append((first, about, link, version, f"{origin.licence}{restricted}", size, steps, origin.evidence))
     heading = ("data set", "content", "source", "version", "licence", "download", "steps", "verified by")
     return table(heading, rows)
+
+
+def _requirements() -> str:
+    from probes.requirements_page import requirements_page
+
+    return requirements_page()
 
 
 # --- keys of a config

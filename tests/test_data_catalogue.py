@@ -153,7 +153,7 @@ def test_text_without_spaces_is_segmented():
 def test_what_is_not_free_says_how_to_obtain_it_and_has_a_source_at_lab():
     by_hand = [name for name in names() if isinstance(entry(name).source, ByHand)]
     without = [name for name in by_hand if entry(name).lab is None]
-    assert len(by_hand) == 12 and without == ["qa/squad-sov/en"]
+    assert len(by_hand) == 12 and without == ["qa/squad-sov/en"], "which no study reads at lab"
 
 
 def test_the_lists_of_the_command(tmp_path, monkeypatch):

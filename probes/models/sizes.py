@@ -23,7 +23,10 @@ With this estimate, a vocabulary for 500 types has about 1,200 tokens.
 """
 SIZES = ("num_hidden_layers", "hidden_size", "vocab_size", "max_position_embeddings")
 BUILTIN = "builtin:"
-KNOWN = {"bert-base-multilingual-cased": ModelSize(12, 768, 3072, words=119_547, outputs=119_547, others=512)}
+KNOWN = {
+    "bert-base-multilingual-cased": ModelSize(12, 768, 3072, words=119_547, outputs=119_547, others=512),
+    "xlm-mlm-tlm-xnli15-1024": ModelSize(12, 1024, 4096, words=95_000, outputs=95_000, others=527, dense=False),
+}
 """Sizes of checkpoints that the catalogue names, for use before they are downloaded."""
 
 

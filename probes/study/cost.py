@@ -24,6 +24,7 @@ from probes.stages.finetune import FinetuneStage, TuneStage
 from probes.stages.pretrain import PretrainStage, root_of
 from probes.study.devices import KNOWN_GPU, NARROW, Device, device_of, gpu
 from probes.transfer.config import TransferConfig, combinations
+from synthlang.data.entries import entry, name_of
 from synthlang.errors import InputError
 from synthlang.references import local_path
 from synthlang.wording import duration, large, plural
@@ -133,7 +134,7 @@ def study_cost(run: StudyRun) -> StudyCost:
     stages, there = run.to_do(), run.store.root.absolute()
     while not there.exists():
         there = there.parent
-    found = tuple(stage_costs(stages, StageKeys(run.digests)))
+    found = tuple(stage_costs(stages, StageKeys(run.digests), run.study.scale))
     return StudyCost(found, device_of(run.options, run.machine), shutil.disk_usage(there).free)
 
 
@@ -157,8 +158,14 @@ def check_cost(run: StudyRun, name: Path) -> None:
 # --- stages ---
 
 
-def stage_costs(stages: Sequence[Stage], keys: StageKeys) -> Iterator[StageCost]:
-    """Yield the costs of stages. A fine-tuning that several stages share counts once."""
+def stage_costs(stages: Sequence[Stage], keys: StageKeys, size: str | None = None) -> Iterator[StageCost]:
+    """Yield the costs of stages. A fine-tuning that several stages share counts once.
+
+    Args:
+        stages: The stages.
+        keys: Cache of the keys of stages.
+        size: Size of the study, which decides between the sources of data sets.
+    """
     fits = set[str]()
     for stage in stages:
         match stage:
@@ -170,7 +177,7 @@ def stage_costs(stages: Sequence[Stage], keys: StageKeys) -> Iterator[StageCost]
                 yield StageCost(stage.kind, disk=_disk(_size(root_of(stage.model)), None, 1))
         if isinstance(stage, FinetuneStage) and (new := set(stage.finetune_keys(keys).values()) - fits):
             fits |= new
-            yield from [_finetuning(stage)] * len(new)
+            yield from [_finetuning(stage, size)] * len(new)
 
 
 def _pretraining(stage: PretrainStage) -> StageCost:
@@ -219,15 +226,16 @@ def _adjustment(stage: AdjustStage) -> StageCost:
     return StageCost(stage.kind, tokens, flops, config.precision, size.hidden, disk)
 
 
-def _finetuning(stage: FinetuneStage) -> StageCost:
+def _finetuning(stage: FinetuneStage, scale: str | None) -> StageCost:
     """Return the cost of one fine-tuning, including its search. Every row is assumed to have the maximum length."""
     config, root = stage.config, root_of(stage.model)
+    most = _training_items(config, scale)
     size, limits = _size(root), root.limits(lambda _: None) if isinstance(root, PretrainStage) else None
     length = config.length or (limits.positions if limits is not None else None)
     tokens, flops = 0, 0.0
     for _, tried in combinations(config):
-        items = tried.fine_tune.epoch_items or config.train_items
-        epoch = items * length if items and length else _tokens_of_training(config, root, length)
+        items = tried.fine_tune.epoch_items or most
+        epoch = items * (length or SENTENCE) if items else _tokens_of_training(config, root, length)
         if size is None or epoch is None:
             return StageCost("fit")
         passes = 3 if tried.features.tune == "all" else 1  # the backward pass has twice the operations of forward
@@ -236,6 +244,14 @@ def _finetuning(stage: FinetuneStage) -> StageCost:
         flops += passes * epoch * tried.fine_tune.epochs * size.layers * size.flops_of_layer(row, row) / row
     assert size is not None, "there is at least one combination"
     return StageCost("fit", tokens, flops, config.fine_tune.precision, size.hidden)
+
+
+def _training_items(config: TransferConfig, scale: str | None) -> int | None:
+    """Return the largest number of training items by the settings and the catalogue, or None if it is unlimited."""
+    path = local_path(config.train) if config.train else None
+    name = None if path is None else name_of(path)
+    known = None if name is None else entry(name).origin(scale).items
+    return min((number for number in (config.train_items, known) if number is not None), default=None)
 
 
 def _tokens_of_training(config: TransferConfig, root: PretrainStage | str, length: int | None) -> int | None:

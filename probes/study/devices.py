@@ -72,5 +72,10 @@ def device_of(options: StudyOptions, machine: Machine) -> Device:
         number = job.cpus
     elif machine.devices:
         return gpu(gpu_name() or KNOWN_GPU, max(1, min(machine.workers, len(machine.devices))))
-    rates = {precision: number * rate for precision, rate in OF_CORE.items()}
-    return Device(f"{number} processor core{'s' * (number > 1)}", rates, narrow=SHARE_OF_NARROW)
+    return processor(number)
+
+
+def processor(cores: int) -> Device:
+    """Return a number of processor cores at their measured rate, which share the work."""
+    rates = {precision: cores * rate for precision, rate in OF_CORE.items()}
+    return Device(f"{cores} processor core{'s' * (cores > 1)}", rates, narrow=SHARE_OF_NARROW)

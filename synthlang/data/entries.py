@@ -41,6 +41,8 @@ class Origin(StrictModel):
     """Megabytes to download, or null where no page states it."""
     disk: float | None = Field(default=None, ge=0)
     """Megabytes on the disk after the conversion, or null where it is unknown."""
+    items: int | None = Field(default=None, gt=0)
+    """Number of labelled items for training, or null for other data and where it is unknown. Forecasts use it."""
     evidence: Evidence
     """What the source was verified by: a page of the source, public repositories that use it, one of these for a part
     of it, or nothing."""
