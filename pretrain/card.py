@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,11 @@ from pretrain.folder import selected_row
 from synthlang.config import dump_yaml
 from synthlang.export.card import code_block, markdown_table, write_card
 
+MASKED = "AutoModelForMaskedLM"
 LOADING = """from transformers import {auto}, AutoTokenizer
 
-model = {auto}.from_pretrained({repo!r}, subfolder={language!r})
-tokenizer = AutoTokenizer.from_pretrained({repo!r}, subfolder={language!r})"""
+model = {auto}.from_pretrained({repo!r}{folder})
+tokenizer = AutoTokenizer.from_pretrained({repo!r}{folder})"""
 FOLDERS = re.compile(r"(?<![\w./~-])/(?:[^/'\"\n]+/)+")
 """Pattern of the folders of an absolute path, which cards leave out."""
 WORDS = "The text must be words that are separated by single spaces, with punctuation marks as separate words."
@@ -30,16 +31,40 @@ def language_card(language: str, config: PretrainConfig, run: Path, name: str, p
     return write_card(language, _header(config), [("", about), *_sections(config, run, name, parents)])
 
 
-def run_card(repo: str, config: PretrainConfig, run: Path, name: str, parents: Mapping[str, str]) -> str:
-    """Return the card of a repository ``repo`` with all exports of a run, one folder for each language."""
+def run_card(
+    repo: str,
+    config: PretrainConfig,
+    run: Path,
+    name: str,
+    parents: Mapping[str, str],
+    sections: Sequence[tuple[str, str]] = (),
+) -> str:
+    """Return the card of a repository ``repo`` with all exports of a run, one folder for each language.
+
+    ``sections`` are further sections, as for ``write_card``. They come before perplexities and settings.
+    """
     languages = [language.name for language in config.all_languages]
     listed = ", ".join(f"`{language}`" for language in languages)
     about = f"{_what(config)} Each language has a folder with its tokenizer: {listed}. {WORDS}"
-    auto = "AutoModelForCausalLM" if config.objective.is_causal else "AutoModelForMaskedLM"
-    loading = code_block(LOADING.format(repo=repo, auto=auto, language=languages[-1]), "python")
-    return write_card(
-        repo.rpartition("/")[2], _header(config), [("", about), ("", loading), *_sections(config, run, name, parents)]
-    )
+    auto = "AutoModelForCausalLM" if config.objective.is_causal else MASKED
+    loads = loading(repo, languages[-1], auto)
+    found = [("", about), ("", loads), *sections, *_sections(config, run, name, parents)]
+    return write_card(repo.rpartition("/")[2], _header(config), found)
+
+
+def loading(repo: str, language: str = "", auto: str = MASKED) -> str:
+    """Return a block of Python that loads a model and its tokenizer, from the folder of a language if it is given."""
+    folder = f", subfolder={language!r}" if language else ""
+    return code_block(LOADING.format(repo=repo, folder=folder, auto=auto), "python")
+
+
+def without_folders(text: str) -> str:
+    """Replace the folders of absolute paths by an ellipsis.
+
+    >>> without_folders("source: text:/home/me/data/en")
+    'source: text:…/en'
+    """
+    return FOLDERS.sub("…/", text)
 
 
 def _header(config: PretrainConfig) -> dict[str, Any]:
@@ -48,7 +73,7 @@ def _header(config: PretrainConfig) -> dict[str, Any]:
 
 
 def _what(config: PretrainConfig) -> str:
-    languages = ", ".join(f"`{m.name}` from `{FOLDERS.sub('…/', m.source)}`" for m in config.all_languages)
+    languages = ", ".join(f"`{m.name}` from `{without_folders(m.source)}`" for m in config.all_languages)
     terms = ", ".join(f"{term} × {weight:g}" for term, weight in config.objective.terms.items())
     kind = "causal" if config.objective.is_causal else "masked"
     return (
@@ -66,6 +91,6 @@ def _sections(config: PretrainConfig, run: Path, name: str, parents: Mapping[str
         table = markdown_table(("language", f"perplexity at step {row['step']}"), known)
         of = "all tokens" if config.objective.is_causal else "masked words"
         found.append(("Perplexity", f"The perplexity of {of} in the dev split.\n\n{table}"))
-    found.append(("Settings", code_block(FOLDERS.sub("…/", dump_yaml(config)), "yaml")))
+    found.append(("Settings", code_block(without_folders(dump_yaml(config)), "yaml")))
     lines = [f"- run: `{name}`", *(f"- {what}: `{of}`" for what, of in parents.items())]
     return [*found, ("Fingerprints", "\n".join(lines))]

@@ -1,46 +1,72 @@
-"""Upload of a pretrained or adjusted model to the hub."""
+"""Pretrained and adjusted models as repositories of the hub, and their upload."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pretrain.card import run_card
+from pretrain.adjust.card import adjusted_card
+from pretrain.adjust.config import AdjustConfig
+from pretrain.card import loading, run_card, without_folders
 from pretrain.config import PretrainConfig
 from pretrain.folder import CARD, EXPORT, is_as_exported
 from synthlang.config import load
 from synthlang.errors import InputError
-from synthlang.files import read_json
-from synthlang.hub_upload import upload
+from synthlang.files import TEMPORARY, read_json
+from synthlang.hub_upload import Content, Repository, check_repository, folder_files, upload
 
-DONE = "done.json"
+DONE, CONFIG, METRICS = "done.json", "config.yaml", "metrics.jsonl"
 
 
-def push_model_to_hub(
-    folder: Path, repo_id: str, private: bool = True, token: str | None = None, api: Any | None = None
-) -> str:
+def push_model_to_hub(folder: Path, repo_id: str, private: bool = True, api: Any | None = None) -> str:
     """Upload a finished run, or ``RUN/export/LANGUAGE``, to a model repository and return its address.
 
-    A run becomes a repository with one card and a folder for each language. See ``synthlang.hub_upload`` for the other
-    arguments.
+    See ``model_repository``, and ``synthlang.hub_upload`` for the other arguments.
+    """
+    return upload(model_repository(folder, repo_id), private, api)[0]
+
+
+def model_repository(folder: Path, repo_id: str, sections: Sequence[tuple[str, str]] = ()) -> Repository:
+    """Return the repository of a finished run, or of ``RUN/export/LANGUAGE``.
+
+    A run becomes a repository with one card, its settings, its log and a folder for each language.
+
+    Args:
+        folder: The folder.
+        repo_id: NAME or OWNER/NAME.
+        sections: Further sections of the card of a run: heading and Markdown text.
 
     Raises:
-        InputError: The folder is not a finished run, or its export was changed.
+        InputError: The name is not valid, the folder is not a finished run, or its export was changed.
     """
+    check_repository(repo_id)
     export = folder if folder.parent.name == EXPORT else folder / EXPORT
     run = export.parent if export.name == EXPORT else export.parent.parent
     if not (run / DONE).is_file():
-        reason = "is neither a data set folder of derive, nor a finished run, nor an export of one"
+        reason = "is neither a data set folder of derive, nor a finished run or study, nor an export of a run"
         hint = "name such a folder, or finish the run first"
         raise InputError(reason, folder, hint=hint, code="missing")
     done = read_json(run / DONE)
     if not export.is_dir() or not is_as_exported(run, done):
         hint = "run the command of the run again, which writes the export again"
         raise InputError("files of the export are missing or changed", run, hint=hint, code="damaged")
-    card = None
-    if not (export / CARD).is_file():  # several languages
-        if "data" not in read_json(run / "run.json"):
-            hint = "push the languages one by one, as RUN/export/LANGUAGE"
-            raise InputError("is not a pretraining run", run, hint=hint, code="unsupported")
-        card = run_card(repo_id, load(PretrainConfig, run / "config.yaml"), run, done["fingerprint"], done["parents"])
-    return upload(export, repo_id, "model", f"synthlang model {done['fingerprint']}", private, token, api, card)
+    files = {name: content for name, content in folder_files(export).items() if TEMPORARY not in name}
+    if export.name == EXPORT:
+        files |= _of_run(run, repo_id, done, sections)
+    return Repository(repo_id, "model", f"synthlang model {done['fingerprint']}", files)
+
+
+def _of_run(run: Path, repo_id: str, done: Any, sections: Sequence[tuple[str, str]]) -> dict[str, Content]:
+    """Return the card, the settings without folders of this machine, and the log of a run."""
+    parents, name = done["parents"], done["fingerprint"]
+    if "data" in read_json(run / "run.json"):
+        card = run_card(repo_id, load(PretrainConfig, run / CONFIG), run, name, parents, sections)
+    else:
+        languages = sorted(path.parent.name for path in (run / EXPORT).glob("*/config.json"))
+        load_it = ("Loading", loading(repo_id, languages[-1] if languages else ""))
+        config = load(AdjustConfig, run / CONFIG)
+        card = adjusted_card(config, "", name, str(parents["model"]), [load_it, *sections])
+    settings = without_folders((run / CONFIG).read_text(encoding="utf-8"))
+    log = {METRICS: run / METRICS} if (run / METRICS).is_file() else {}
+    return {CARD: card.encode(), CONFIG: settings.encode(), **log}

@@ -230,6 +230,36 @@ def run_study(
     return run(Path(config), _path(out), options or StudyOptions(), assignments(overrides))
 
 
+def push(
+    folder: str | Path,
+    repo: str | None = None,
+    *,
+    to: str | None = None,
+    public: bool = False,
+    partial: bool = False,
+    dry_run: bool = False,
+) -> list[str]:
+    """Upload a study, a run or a data set to the hub.
+
+    A study becomes a repository for each model, a data set with its results, and a collection that joins them. What the
+    hub already has with equal content is skipped.
+
+    Args:
+        folder: A study, a data set folder of ``derive``, a finished run, or ``RUN/export/LANGUAGE``.
+        repo: OWNER/NAME, for all folders but a study.
+        to: OWNER or OWNER/PREFIX, for a study.
+        public: Make new repositories public. They are private by default.
+        partial: Leave out unfinished cells, damaged models and models without weights.
+        dry_run: Print what would be uploaded, and upload nothing.
+
+    Returns:
+        The addresses of the repositories and, last, of the collection of a study.
+    """
+    from probes.push_command import push as run
+
+    return run(Path(folder), repo, to, print, public, partial, dry_run)
+
+
 def write_new_study(path: str | Path) -> None:
     """Write a small study file with comments, as a starting point for a new study. The file must not exist yet."""
     from probes.commands import write_new_study as write

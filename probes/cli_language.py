@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+import probes
 import synthlang
-from pretrain import push as push_run
 from probes.cli_options import argument, names_of, option
 
 SourceArgument = Annotated[
@@ -102,14 +102,30 @@ def parse(
 
 def push(
     folder: Annotated[
-        Path, argument("Data set folder from derive, finished run, or one export of a run (RUN/export/LANGUAGE).")
+        Path,
+        argument(
+            "Study folder, data set folder from derive, finished run, or one export of a run (RUN/export/LANGUAGE)."
+        ),
     ],
-    repo: Annotated[str, argument("Repository on the Hugging Face hub: USER/NAME.")],
-    public: Annotated[bool, option("Public repository (default: private).", "--public")] = False,
+    repo: Annotated[
+        str | None, argument("Repository on the Hugging Face hub, except for a study: USER/NAME (default: none).")
+    ] = None,
+    to: Annotated[
+        str | None,
+        option(
+            "Owner of the repositories of a study, and the beginning of their names (default: the study's name).",
+            metavar="OWNER[/PREFIX]",
+        ),
+    ] = None,
+    public: Annotated[bool, option("Visibility of new repositories (default: private).", "--public/--private")] = False,
+    partial: Annotated[
+        bool, option("Unfinished cells, damaged models and models without weights are left out.", "--partial")
+    ] = False,
+    dry_run: Annotated[bool, option("List of what would be uploaded, without any upload.", "--dry-run")] = False,
 ) -> None:
-    """Upload a data set or a model to the hub. No other command uploads anything."""
-    push_any = synthlang.push if (folder / "manifest.json").exists() else push_run
-    typer.echo(push_any(folder, repo, public=public))
+    """Upload a study, a model or a data set to the hub. No other command uploads anything."""
+    if addresses := probes.push(folder, repo, to=to, public=public, partial=partial, dry_run=dry_run):
+        typer.echo(addresses[-1])
 
 
 def dictionary(

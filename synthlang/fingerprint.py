@@ -7,6 +7,7 @@ wrote it, its settings, the fingerprints of its parents) and nothing else: no pa
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -34,6 +35,16 @@ def digest_files(paths: Iterable[Path]) -> str:
     """Return the fingerprint of the names and bytes of files, read in blocks."""
     parts = [(path.name, sha256_file(path)) for path in sorted(paths)]
     return fingerprint("files", files=parts)
+
+
+def git_blob_id(content: Path | bytes) -> str:
+    """Return the id that Git gives to a file, or to the content of one. It is a SHA-1."""
+    size = len(content) if isinstance(content, bytes) else content.stat().st_size
+    digest = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
+    with io.BytesIO(content) if isinstance(content, bytes) else content.open("rb") as handle:
+        while block := handle.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 def sha256_file(path: Path) -> str:

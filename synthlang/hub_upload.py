@@ -1,14 +1,24 @@
-"""Upload of a folder to a repository of the hub."""
+"""Upload of repositories to the hub: one commit each, with the files that are not there yet."""
 
 from __future__ import annotations
 
+import hashlib
+import os
 import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from synthlang.errors import InputError
+from synthlang.fingerprint import git_blob_id, sha256_file
 
 REPOSITORY = re.compile(r"(?:[A-Za-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*")
+LONGEST = 96
+"""Largest number of characters in the name of a repository, with its owner."""
+Content = Path | bytes
+"""A file, or the content of a file."""
+T = TypeVar("T")
 
 
 def check_repository(repo_id: str) -> None:
@@ -17,53 +27,114 @@ def check_repository(repo_id: str) -> None:
     Raises:
         InputError: The text cannot be the name of a repository.
     """
-    if not REPOSITORY.fullmatch(repo_id) or len(repo_id) > 96:
+    if not REPOSITORY.fullmatch(repo_id) or len(repo_id) > LONGEST:
         hint = "write NAME or OWNER/NAME with letters, digits and _.-"
         raise InputError(f"{repo_id!r} cannot be the name of a repository", hint=hint, code="format")
 
 
-def upload(
-    folder: Path,
-    repo_id: str,
-    kind: Literal["dataset", "model"],
-    note: str,
-    private: bool = True,
-    token: str | None = None,
-    api: Any | None = None,
-    card: str | None = None,
-) -> str:
-    """Upload a folder to the hub and return its address.
+@dataclass(frozen=True)
+class Repository:
+    """A repository and the files that it should have.
 
-    Args:
-        folder: Folder to upload.
+    Attributes:
         repo_id: NAME or OWNER/NAME.
         kind: Kind of the repository.
         note: Commit message.
-        private: True to make a new repository private.
-        token: Access token (default: the token that ``hf auth login`` stored).
+        files: Path in the repository → content.
+    """
+
+    repo_id: str
+    kind: Literal["dataset", "model"]
+    note: str
+    files: Mapping[str, Content]
+
+    @property
+    def size(self) -> int:
+        """Size of all files in bytes."""
+        return sum(size_of(content) for content in self.files.values())
+
+
+def size_of(content: Content) -> int:
+    """Return the size of a file in bytes."""
+    return len(content) if isinstance(content, bytes) else content.stat().st_size
+
+
+def endpoint() -> str | None:
+    """Return the address of the hub that the environment names, or None for the usual one."""
+    return os.environ.get("HF_ENDPOINT") or None
+
+
+def hub(token: str | None = None) -> Any:
+    """Return the hub's interface, with the given token or the one that ``hf auth login`` or HF_TOKEN gives."""
+    from huggingface_hub import HfApi
+
+    return HfApi(endpoint=endpoint(), token=token)
+
+
+def upload(repository: Repository, private: bool = True, api: Any | None = None) -> tuple[str, list[str]]:
+    """Upload the files of a repository that the hub does not have with equal content, in one commit.
+
+    Other files of the repository stay. An interrupted upload leaves the repository as it was.
+
+    Args:
+        repository: The repository, which is made if it does not exist.
+        private: True to make a new repository private. An existing repository keeps its visibility.
         api: Object used in place of ``huggingface_hub.HfApi``.
-        card: Content of README.md, if the folder has none.
+
+    Returns:
+        The address of the repository, and the paths that were uploaded.
 
     Raises:
         InputError: The name is not valid, or the upload fails.
     """
-    check_repository(repo_id)
-    if api is None:
-        from huggingface_hub import HfApi
+    from huggingface_hub import CommitOperationAdd
 
-        api = HfApi(token=token)
+    check_repository(repository.repo_id)
+    hf: Any = hub() if api is None else api
+    where: dict[str, Any] = {"repo_id": repository.repo_id, "repo_type": repository.kind}
+
+    def uploaded() -> tuple[str, list[str]]:
+        address = str(hf.create_repo(**where, private=private, exist_ok=True))
+        there = {file.path: file for file in hf.list_repo_tree(**where, recursive=True)}
+        new = [path for path, content in repository.files.items() if not _is_same(content, there.get(path))]
+        if new:
+            added = [CommitOperationAdd(path, _given(repository.files[path])) for path in new]
+            hf.create_commit(**where, operations=added, commit_message=repository.note)
+        return address, new
+
+    return tried(uploaded, f"hub repository {repository.repo_id}")
+
+
+def tried(call: Callable[[], T], place: str) -> T:
+    """Return the result of a call to the hub.
+
+    Raises:
+        InputError: The call fails. ``place`` is its place.
+    """
     try:
-        address = api.create_repo(repo_id, repo_type=kind, private=private, exist_ok=True)
-        api.upload_folder(repo_id=repo_id, repo_type=kind, folder_path=str(folder), commit_message=note)
-        if card is not None:
-            readme: Any = {"path_or_fileobj": card.encode(), "path_in_repo": "README.md", "commit_message": "Card"}
-            api.upload_file(repo_id=repo_id, repo_type=kind, **readme)
+        return call()
+    except InputError:
+        raise
     except Exception as error:  # anything that the library or the network may raise
         reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-        raise InputError(
-            f"cannot upload: {reason.strip()}",
-            f"hub repository {repo_id}",
-            hint="check the name, the connection and the login (hf auth login), and run the command again",
-            code="failed",
-        ) from error
-    return str(address)
+        hint = "check the name, the connection and the login (hf auth login), and run the command again"
+        raise InputError(f"cannot upload: {reason.strip()}", place, hint=hint, code="failed") from error
+
+
+def folder_files(folder: Path) -> dict[str, Content]:
+    """Return the files of a folder by their paths in it."""
+    return {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def _given(content: Content) -> str | bytes:
+    return content if isinstance(content, bytes) else str(content)
+
+
+def _is_same(content: Content, there: Any) -> bool:
+    """Return whether a file of the hub, or None, has the same content. Only large files have a SHA-256 there."""
+    if getattr(there, "size", None) != size_of(content):
+        return False
+    if there.lfs is None:
+        return bool(git_blob_id(content) == there.blob_id)
+    mine = hashlib.sha256(content).hexdigest() if isinstance(content, bytes) else sha256_file(content)
+    return bool(mine == there.lfs.sha256)

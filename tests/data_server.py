@@ -67,10 +67,10 @@ class DataServer:
 
 
 @contextmanager
-def serving() -> Iterator[DataServer]:
+def serving(server: DataServer | None = None, handler: type[BaseHTTPRequestHandler] | None = None) -> Iterator[Any]:
     """Run a server until the block ends."""
-    data = DataServer()
-    http = _Quiet(("127.0.0.1", 0), type("Bound", (_Handler,), {"data": data}))
+    data = server or DataServer()
+    http = _Quiet(("127.0.0.1", 0), type("Bound", (handler or _Handler,), {"data": data}))
     data.address = f"http://127.0.0.1:{http.server_address[1]}"
     thread = threading.Thread(target=http.serve_forever, args=(0.01,), daemon=True)
     thread.start()

@@ -4,6 +4,8 @@ import hashlib
 import json
 import shutil
 from collections import Counter
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -23,6 +25,7 @@ from synthlang.language import PARENT, parse_language
 from synthlang.overlap import Overlap
 from synthlang.rewrite import Rewrite
 from synthlang.sources import open_source
+from tests.hub_server import hub_server
 from tests.refusals import refusal, refused
 
 SOURCE = "builtin:mini-english?types=500&sentences=4500&dev=0&test=50"
@@ -296,20 +299,6 @@ def test_no_name_or_text_breaks_a_card(name, text):
     assert markdown_table(("a",), [(text,)]).count("\n") == 2
 
 
-class Api:
-    def __init__(self, error=None):
-        self.calls, self.error = [], error
-
-    def create_repo(self, repo_id, **options):
-        self.calls.append(("create", repo_id, options))
-        return f"https://hub.invalid/datasets/{repo_id}"
-
-    def upload_folder(self, **options):
-        self.calls.append(("upload", options))
-        if self.error:
-            raise self.error
-
-
 def test_licences_and_sizes():
     for licence, expected in (
         ("CC-BY-SA-4.0", {"license": "cc-by-sa-4.0"}),
@@ -324,14 +313,17 @@ def test_licences_and_sizes():
     assert sizes == ["n<1K", "n<1K", "1K<n<10K", "1M<n<10M", "n>1T"]
 
 
-def test_a_verified_folder_is_uploaded_and_no_other(card_folder, tmp_path):
-    api = Api()
-    assert push_to_hub(card_folder, "me/data", api=api) == "https://hub.invalid/datasets/me/data"
-    (_, repo, created), (_, uploaded) = api.calls
-    assert (repo, created) == ("me/data", {"repo_type": "dataset", "private": True, "exist_ok": True})
-    assert uploaded["folder_path"] == str(card_folder) and uploaded["repo_id"] == "me/data"
+def test_a_verified_folder_is_uploaded_and_no_other(card_folder, tmp_path, monkeypatch):
+    with hub_server(monkeypatch) as hub:
+        assert push_to_hub(card_folder, "me/data") == f"{hub.address}/datasets/me/data"
+        assert hub.made == {("dataset", "me/data"): True}
+        there = hub.content["dataset", "me/data"]
+        mine = {path.relative_to(card_folder).as_posix(): path for path in card_folder.rglob("*") if path.is_file()}
+        assert {name: there[name] for name in mine} == {name: path.read_bytes() for name, path in mine.items()}
+        push_to_hub(card_folder, "me/data")
+        assert len(hub.commits) == 1, "what is there is not uploaded again"
     for name in ("", "a/b/c", "../x", "a b", "x" * 97):
-        refusal(push_to_hub, card_folder, name, api=api)
+        refusal(push_to_hub, card_folder, name)
     other = shutil.copytree(card_folder, tmp_path / "d")
     for change, place, code in (
         (lambda: (other / "more.txt").write_text("x"), "more.txt", "unknown"),
@@ -340,10 +332,12 @@ def test_a_verified_folder_is_uploaded_and_no_other(card_folder, tmp_path):
         (lambda: (other / "manifest.json").write_text("[]"), "manifest.json", "format"),
     ):
         change()
-        assert refused(push_to_hub, other, "me/data", api=api) == (place, code)
+        assert refused(push_to_hub, other, "me/data") == (place, code)
     (other / "manifest.json").unlink()
-    assert refused(push_to_hub, other, "me/data", api=api)[0] == "manifest.json"
-    assert len(api.calls) == 2
-    for error in (ConnectionError("offline\nmore"), ValueError(""), None):  # None: the real hub, offline
-        found = refusal(push_to_hub, card_folder, "me/data", token="hf_none", api=error and Api(error))
+    assert refused(push_to_hub, other, "me/data")[0] == "manifest.json"
+    for error in (ConnectionError("offline\nmore"), ValueError("")):
+        api = SimpleNamespace(create_repo=Mock(side_effect=error))
+        found = refusal(push_to_hub, card_folder, "me/data", api=api)
         assert "me/data: cannot upload: " in str(found) and not str(found).endswith(": ")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    assert "me/data: cannot upload: " in str(refusal(push_to_hub, card_folder, "me/data"))

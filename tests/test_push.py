@@ -1,40 +1,37 @@
-"""A model on the hub: what is sent, its card, and what is refused; the hub is a folder here."""
+"""A model on the hub: what is sent, its card, and what is refused. The hub is a server of the tests."""
 
 import json
 import shutil
-from pathlib import Path
 from typing import Any
 
 import pytest
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 from typer.testing import CliRunner
 
+import probes
 from pretrain.config import PretrainConfig
 from pretrain.model_push import push_model_to_hub
 from pretrain.run import pretrain
 from probes.cli import app
 from synthlang.config import parse
 from synthlang.strict_yaml import parse_yaml
+from tests.hub_server import hub_server
 from tests.refusals import refused
 from tests.tiny import PRETRAIN
 
 
-class Hub:
-    """Stands in for huggingface_hub.HfApi."""
+@pytest.fixture
+def hub(monkeypatch):
+    with hub_server(monkeypatch) as server:
+        yield server
 
-    def __init__(self, root):
-        self.root, self.created = root, {}
 
-    def create_repo(self, repo_id, **options):
-        self.created[repo_id] = options
-        return f"https://hub.invalid/{repo_id}"
-
-    def upload_folder(self, *, folder_path, repo_id, repo_type, commit_message):
-        assert repo_type == self.created[repo_id]["repo_type"] == "model" and "synthlang model" in commit_message
-        shutil.copytree(folder_path, self.root / repo_id, dirs_exist_ok=True)
-
-    def upload_file(self, *, path_or_fileobj, path_in_repo, repo_id, **_):
-        (self.root / repo_id / path_in_repo).write_bytes(path_or_fileobj)
+def written(hub, name, folder):
+    """Write the files of a model repository to a folder."""
+    for path, content in hub.content["model", name].items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(content)
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -48,11 +45,11 @@ def header_of(card):
     return parse_yaml(card.split("---")[1], "card")
 
 
-def test_all_languages_of_a_run_stand_beside_one_card(run, tmp_path):
-    hub = Hub(tmp_path)
-    assert push_model_to_hub(run, "me/tiny", api=hub) == "https://hub.invalid/me/tiny"
-    assert hub.created["me/tiny"]["private"] is True
-    card = (tmp_path / "me/tiny/README.md").read_text()
+def test_all_languages_of_a_run_stand_beside_one_card(run, tmp_path, hub):
+    assert push_model_to_hub(run, "me/tiny") == f"{hub.address}/me/tiny"
+    assert hub.made == {("model", "me/tiny"): True}
+    folder = written(hub, "me/tiny", tmp_path / "there")
+    card = (folder / "README.md").read_text()
     done = json.loads((run / "done.json").read_text())
     assert header_of(card) == {"library_name": "transformers", "pipeline_tag": "fill-mask", "tags": ["synthlang"]}
     rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
@@ -60,30 +57,49 @@ def test_all_languages_of_a_run_stand_beside_one_card(run, tmp_path):
         assert f"| {language} | {rows[-1][f'validation/{language}']:.2f} |" in card
     assert f"- run: `{done['fingerprint']}`" in card and all(f"`{of}`" in card for of in done["parents"].values())
     assert (run / "config.yaml").read_text().strip() in card
-    code = card.split("```python\n")[1].split("```")[0].replace("'me/tiny'", repr(str(tmp_path / "me/tiny")))
+    for name in ("config.yaml", "metrics.jsonl", "trans+inv/tokenizer.json"):
+        mine = run / name if (run / name).exists() else run / "export" / name
+        assert (folder / name).read_bytes() == mine.read_bytes()
+    code = card.split("```python\n")[1].split("```")[0].replace("'me/tiny'", repr(str(folder)))
     found: dict[str, Any] = {}
     exec(code, found)
     assert isinstance(found["model"], type(AutoModelForMaskedLM.from_pretrained(run / "export" / "parent")))
     assert len(found["tokenizer"]) == len(AutoTokenizer.from_pretrained(run / "export" / "trans+inv"))
 
 
-def test_one_language_is_a_repository(run, tmp_path):
-    push_model_to_hub(run / "export" / "parent", "tiny", private=False, api=Hub(tmp_path))
-    card = (tmp_path / "tiny/README.md").read_text()
+def test_only_what_differs_is_uploaded(run, tmp_path, hub):
+    changed = shutil.copytree(run, tmp_path / "run")
+    for _ in range(2):
+        push_model_to_hub(changed, "me/tiny")
+    assert len(hub.commits) == 1
+    (changed / "metrics.jsonl").write_text("{}\n")
+    push_model_to_hub(changed, "me/tiny")
+    assert hub.commits[1][1] == ["README.md", "metrics.jsonl"], "the card has the perplexities of the log"
+    assert hub.content["model", "me/tiny"]["metrics.jsonl"] == b"{}\n"
+
+
+def test_one_language_is_a_repository(run, tmp_path, hub):
+    push_model_to_hub(run / "export" / "parent", "me/one", private=False)
+    folder = written(hub, "me/one", tmp_path)
+    card = (folder / "README.md").read_text()
     assert "# parent" in card and "| trans+inv |" in card and "steps: 6" in card
-    assert (tmp_path / "tiny/model.safetensors").exists()
+    assert (folder / "model.safetensors").exists() and not (folder / "metrics.jsonl").exists()
+    assert hub.made == {("model", "me/one"): False}
 
 
-def test_what_is_refused(run, tmp_path, monkeypatch):
-    hub = Hub(tmp_path / "hub")
+def test_what_is_refused(run, tmp_path, hub, capsys):
     for name in ("a/b/c", "../x"):
-        assert refused(push_model_to_hub, run, name, api=hub) == ("", "format")
+        assert refused(push_model_to_hub, run, name) == ("", "format")
     changed = shutil.copytree(run, tmp_path / "run")
     (changed / "export" / "parent" / "config.json").write_text("{}")
     for folder, code in ((changed, "damaged"), (tmp_path, "missing")):
-        assert refused(push_model_to_hub, folder, "me/tiny", api=hub) == (folder.name, code)
-    assert not hub.created
-    monkeypatch.setattr("huggingface_hub.HfApi", lambda token: hub)
+        assert refused(push_model_to_hub, folder, "me/tiny") == (folder.name, code)
+    assert refused(probes.push, run) == ("run", "missing")
+    assert refused(probes.push, run, to="me") == ("--to", "no_effect")
+    assert refused(probes.push, run, "me/tiny", partial=True) == ("--partial", "no_effect")
+    probes.push(run, "me/tiny", dry_run=True)
+    assert "model me/tiny: " in (said := capsys.readouterr().out) and "  trans+inv/model.safetensors  " in said
+    assert not hub.requests
     done = CliRunner().invoke(app, ["push", str(run), "me/tiny", "--public"])
-    assert done.exit_code == 0 and "https://hub.invalid/me/tiny" in done.output, done.output
-    assert hub.created["me/tiny"]["private"] is False and Path(tmp_path / "hub/me/tiny/parent/tokenizer.json").exists()
+    assert done.exit_code == 0 and f"{hub.address}/me/tiny" in done.output, done.output
+    assert hub.made == {("model", "me/tiny"): False}

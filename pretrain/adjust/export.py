@@ -11,6 +11,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers import PreTrainedModel
 
+from pretrain.adjust.card import adjusted_card
 from pretrain.adjust.config import AdjustConfig
 from pretrain.checkpoints import disk_errors
 from pretrain.export import verify
@@ -43,7 +44,9 @@ def export_adjusted(
             for file in TOKENIZER_FILES:
                 if (source / file).is_file():
                     shutil.copyfile(source / file, folder / file)
-            (folder / "README.md").write_text(_card(config, language, name, str(parents["model"])), encoding="utf-8")
+            (folder / "README.md").write_text(
+                adjusted_card(config, language, name, str(parents["model"])), encoding="utf-8"
+            )
             verify(folder, model.state_dict(), carried=True)
             tokenizer = read_checkpoint(str(folder)).fingerprint
             assert tokenizer == base.checkpoints[language].fingerprint, "the export has another tokenizer"
@@ -56,27 +59,3 @@ def _carry(source: Path, folder: Path) -> None:
         extra |= {key: tensor for key, tensor in load_file(path).items() if any(part in key for part in CARRIED)}
     if extra and (folder / WEIGHTS).is_file():
         save_file(load_file(folder / WEIGHTS) | extra, folder / WEIGHTS, metadata={"format": "pt"})
-
-
-def _card(config: AdjustConfig, language: str, name: str, weights: str) -> str:
-    loss = config.loss
-    is_place = Path(config.model).is_absolute() or config.model.startswith((".", "~"))
-    model = Path(config.model).name if is_place else config.model
-    pulled = {"words": "linked words", "cls": "CLS", "cls_sep": "CLS and SEP", "all": "linked words, CLS and SEP"}
-    held = {"other": "the other side is", "moving": "the same side is", "both": "both sides are", "none": "no side is"}
-    tokenizer = f"The tokenizer in this folder is that of **{language}**.\n" if language else ""
-    return f"""---
-library_name: transformers
-pipeline_tag: fill-mask
----
-
-# {model}, adjusted
-
-`{model}`, adjusted by synthlang: vectors of {pulled[loss.pulled]} in parallel sentences ({", ".join(config.pairs)})
-were pulled together. The {loss.moves} side moves, {held[loss.held]} held (λ = {loss.hold:g}); target:
-{loss.target}; layers: {", ".join(map(str, loss.layers))}; vector of a word: {loss.subword} of its subwords;
-{config.epochs} epoch(s), learning rate {config.optimizer.learning_rate:g}, seed {config.seed}. The masked-LM head was
-not trained, but weights that it shares with the word embedding moved with it.
-{tokenizer}
-Fingerprints: of this adjustment `{name}`, of the weights before `{weights}`.
-"""

@@ -145,7 +145,7 @@ def _content(folder: Path) -> _Content:
             "is missing, so there is nothing to archive", folder / RESULTS, hint="run the study first", code="missing"
         )
     scored = read_columns(folder / RESULTS, RESULT_COLUMNS, LATER)
-    sources = [None if text is None else _without_place(text) for text in scored["source"].to_pylist()]
+    sources = [None if text is None else without_place(text) for text in scored["source"].to_pylist()]
     scored = scored.set_column(scored.column_names.index("source"), "source", pa.array(sources, pa.string()))
     tables = {RESULTS: scored, MEASURES: _measures(folder / MEASURES, study)}
     return _Content(_name(study, folder), study, tables)
@@ -205,8 +205,8 @@ def _record(study: Study) -> dict[str, Any]:
         "name": study.name,
         "title": study.title,
         "fingerprint": study.fingerprint,
-        "config": _without_places(config),
-        "settings": _without_places(study.settings),
+        "config": without_places(config),
+        "settings": without_places(study.settings),
         "axes": list(study.axes),
         "cells": list(_cells(study.cells)),
     }
@@ -227,7 +227,7 @@ def _cells(cells: Iterable[Cell]) -> Iterator[dict[str, Any]]:
             "name": cell.name,
             "labels": dict(cell.labels),
             **({LIKE: first.name} if like else {}),
-            "overrides": _without_places(changes),
+            "overrides": without_places(changes),
             "status": cell.status,
             "stages": {name: key for name, key in cell.stages.items() if not name.startswith(TRANSFER)},
         }
@@ -277,19 +277,19 @@ def _quantities(study: Study) -> Iterator[Quantity]:
                 yield from (quantity for quantity in (cell.quantity, cell.against) if quantity is not None)
 
 
-def _without_places(value: Any) -> Any:
+def without_places(value: Any) -> Any:
     """Shorten absolute paths in settings: ``text:/home/me/data/text/en`` becomes ``text:…/text/en``."""
     if isinstance(value, Mapping):
-        return {key: _without_places(inner) for key, inner in value.items()}
+        return {key: without_places(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_without_places(inner) for inner in value]
-    return _without_place(value) if isinstance(value, str) else value
+        return [without_places(inner) for inner in value]
+    return without_place(value) if isinstance(value, str) else value
 
 
-def _without_place(text: str) -> str:
+def without_place(text: str) -> str:
     """Replace the first folders of absolute paths by an ellipsis.
 
-    >>> _without_place("text:/home/me/data/text/en?x=1"), _without_place("/data/ner"), _without_place("text:data/en")
+    >>> without_place("text:/home/me/data/text/en?x=1"), without_place("/data/ner"), without_place("text:data/en")
     ('text:…/text/en?x=1', '…/data/ner', 'text:data/en')
     """
     return PLACE.sub(rf"\g<1>{ABOVE}", text)

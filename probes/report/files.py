@@ -55,14 +55,14 @@ def check_folder(folder: Path) -> None:
     """
     if folder.exists() and not folder.is_dir():
         raise InputError("is a file", folder, hint="name a folder for the report", code="exists")
-    if folder.exists() and any(folder.iterdir()) and not _written(folder):
+    if folder.exists() and any(folder.iterdir()) and not report_files(folder):
         reason, hint = "is not empty and is not a report of synthlang", "name a new or empty folder"
         raise InputError(reason, folder, hint=hint, code="exists")
 
 
 def write_files(folder: Path, texts: Mapping[str, str]) -> ReportPaths:
     """Write the files of a report (name → content), and delete other files of the former report."""
-    former = _written(folder)
+    former = report_files(folder)
     _list(folder, former | texts.keys())  # first, so that after a kill all files are known
     for place in (folder / FIGURES, folder / TABLES):
         if place.exists() and not place.is_dir():
@@ -83,7 +83,7 @@ def _list(folder: Path, names: Collection[str]) -> None:
     write_json(folder / LIST, {"made_by": MADE_BY, "files": sorted(names)})
 
 
-def _written(folder: Path) -> set[str]:
+def report_files(folder: Path) -> set[str]:
     """Return the files that the report in ``folder`` lists, or no files if there is no report."""
     try:
         record: Any = read_json(folder / LIST)

@@ -6,8 +6,6 @@ No code of a repository is downloaded or run.
 
 from __future__ import annotations
 
-import hashlib
-import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,7 +17,8 @@ from typing import Any
 from synthlang.data.sources import CHANGED, REVISION, HubFiles
 from synthlang.errors import InputError
 from synthlang.files import writing
-from synthlang.fingerprint import sha256_file
+from synthlang.fingerprint import git_blob_id, sha256_file
+from synthlang.hub_upload import endpoint
 
 TRIES, WAIT = 4, 2.0
 """Number of tries of a file where the hub fails, and seconds before the second one, doubled each time."""
@@ -67,11 +66,6 @@ class HubFile:
     def url(self) -> str:
         """The address, for records."""
         return f"{self.source.address}/resolve/{self.revision}/{self.name}"
-
-
-def endpoint() -> str | None:
-    """Return the address of the hub that the environment names, or None for the usual one."""
-    return os.environ.get("HF_ENDPOINT") or None
 
 
 def list_files(source: HubFiles) -> list[HubFile]:
@@ -137,11 +131,7 @@ def is_intact(file: HubFile, path: Path) -> bool:
         return False
     if file.sha256 is not None:
         return sha256_file(path) == file.sha256
-    digest = hashlib.sha1(b"blob %d\0" % file.size, usedforsecurity=False)
-    with path.open("rb") as handle:
-        while block := handle.read(1 << 20):
-            digest.update(block)
-    return file.blob is None or digest.hexdigest() == file.blob
+    return file.blob is None or git_blob_id(path) == file.blob
 
 
 def counting_bar(count: Callable[[int], None]) -> type[Any]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from synthlang.export.manifest import push_to_hub, verify_manifest
+from synthlang.export.manifest import data_set_repository, push_to_hub, verify_manifest
 from synthlang.export.rows import CONFIGS
 from synthlang.export.run import derived_fingerprint, export_language
 
-__all__ = ["CONFIGS", "derived_fingerprint", "export_language", "push_to_hub", "verify_manifest"]
+__all__ = ["CONFIGS", "data_set_repository", "derived_fingerprint", "export_language", "push_to_hub", "verify_manifest"]

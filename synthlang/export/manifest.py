@@ -20,7 +20,7 @@ from synthlang.export.rows import AFFECTED, CONFIGS, Types, merged, overlap_of
 from synthlang.export.shard import SPLIT_NAMES, ExportPlan, overlap_of_ids, types_of, write_tokenizers
 from synthlang.files import atomic_file, read_json, write_json
 from synthlang.fingerprint import sha256_file
-from synthlang.hub_upload import check_repository, upload
+from synthlang.hub_upload import Repository, check_repository, folder_files, upload
 from synthlang.language import Language, portable, write_spec
 from synthlang.overlap import Overlap
 from synthlang.sources.base import Source, remarks_of
@@ -254,14 +254,21 @@ def _row(path: Path, wanted: int) -> dict[str, Any]:
     raise AssertionError(f"every configuration has the sentence {wanted}")
 
 
-def push_to_hub(
-    folder: Path, repo_id: str, private: bool = True, token: str | None = None, api: Any | None = None
-) -> str:
-    """Verify a data set folder, upload it to the repository ``repo_id`` and return its address.
+def data_set_repository(folder: Path, repo_id: str) -> Repository:
+    """Verify a data set folder, and return the repository that it becomes.
 
-    See ``synthlang.hub_upload`` for the other arguments and the errors.
+    Raises:
+        InputError: The name is not valid, or a file differs from the manifest.
     """
     check_repository(repo_id)
     manifest = verify_manifest(folder)
     note = f"synthlang data set {manifest['fingerprint']}" if "fingerprint" in manifest else "synthlang data set"
-    return upload(folder, repo_id, "dataset", note, private, token, api)
+    return Repository(repo_id, "dataset", note, folder_files(folder))
+
+
+def push_to_hub(folder: Path, repo_id: str, private: bool = True, api: Any | None = None) -> str:
+    """Verify a data set folder, upload it to the repository ``repo_id`` and return its address.
+
+    See ``synthlang.hub_upload`` for the other arguments and the errors.
+    """
+    return upload(data_set_repository(folder, repo_id), private, api)[0]

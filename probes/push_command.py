@@ -1,0 +1,113 @@
+"""The command ``push``: upload of a study, a run or a data set, or the list of what would be uploaded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from rich.filesize import decimal
+
+from pretrain.model_push import model_repository
+from probes.publication import Publication, publication
+from probes.study.record import STUDY
+from synthlang.errors import InputError
+from synthlang.export import data_set_repository
+from synthlang.hub_upload import Repository, hub, size_of, tried, upload
+from synthlang.progress import Say
+from synthlang.wording import plural
+
+MANIFEST = "manifest.json"
+"""File of a data set folder."""
+
+
+def push(
+    folder: Path,
+    repo: str | None,
+    to: str | None,
+    say: Say,
+    public: bool = False,
+    partial: bool = False,
+    dry_run: bool = False,
+    api: Any | None = None,
+) -> list[str]:
+    """Upload a folder to the hub, and return the addresses of its repositories and collection.
+
+    Args:
+        folder: A study, a data set folder of derive, a finished run, or one export of a run.
+        repo: The name of the repository, for all folders but a study.
+        to: OWNER or OWNER/PREFIX of the repositories of a study.
+        say: Function that receives lines of text for the user.
+        public: True to make new repositories public.
+        partial: True to leave out what a study lacks.
+        dry_run: True to say what would be uploaded. The network is not used.
+        api: Object used in place of ``huggingface_hub.HfApi``.
+
+    Raises:
+        InputError: The names do not fit the folder, the folder is unfinished or damaged, or the upload fails.
+    """
+    if (folder / STUDY).is_file():
+        if to is None:
+            hint = f"name their owner: synthlang push {folder} --to OWNER, or --to OWNER/PREFIX"
+            raise InputError("a study becomes several repositories", folder, hint=hint, code="missing")
+        plan = publication(folder, to, partial)
+        return _said(plan, say) if dry_run else _pushed(plan, not public, say, api)
+    for option, given in (("--to", to is not None), ("--partial", partial)):
+        if given:
+            hint = f"name the folder of a study, or the repository: synthlang push {folder} OWNER/NAME"
+            raise InputError("is for studies", option, hint=hint, code="no_effect")
+    if repo is None:
+        hint = f"name it: synthlang push {folder} OWNER/NAME"
+        raise InputError("no repository is named", folder, hint=hint, code="missing")
+    repository = (data_set_repository if (folder / MANIFEST).exists() else model_repository)(folder, repo)
+    if dry_run:
+        for line in _lines(repository):
+            say(line)
+        return []
+    address, _ = upload(repository, not public, api)
+    return [address]
+
+
+def _said(plan: Publication, say: Say) -> list[str]:
+    """Say what would be uploaded."""
+    for repository in plan.repositories:
+        for line in _lines(repository):
+            say(line)
+    say(f"collection {plan.title!r} of {plan.owner}: {len(plan.repositories) - 1} models and the results")
+    for what in plan.left_out:
+        say(f"left out: {what}")
+    size = decimal(sum(repository.size for repository in plan.repositories))
+    say(f"repositories: {len(plan.repositories)}, of {size} together; nothing was uploaded")
+    return []
+
+
+def _lines(repository: Repository) -> Iterator[str]:
+    files = repository.files
+    yield f"{repository.kind} {repository.repo_id}: {plural(len(files), 'file')}, {decimal(repository.size)}"
+    for path, content in files.items():
+        yield f"  {path}  {decimal(size_of(content))}"
+
+
+def _pushed(plan: Publication, private: bool, say: Say, api: Any | None) -> list[str]:
+    """Upload everything, models first. What the hub has already is skipped, so an interrupted push can be repeated."""
+    hf: Any = hub() if api is None else api
+    addresses = []
+    for number, repository in enumerate(plan.repositories, start=1):
+        address, new = upload(repository, private, hf)
+        what = f"uploaded {len(new)} of {plural(len(repository.files), 'file')}" if new else "unchanged"
+        say(f"[{number}/{len(plan.repositories)}] {address}: {what}")
+        addresses.append(address)
+    place = f"hub collection {plan.title!r} of {plan.owner}"
+    return [*addresses, tried(lambda: _joined(plan, private, hf), place)]
+
+
+def _joined(plan: Publication, private: bool, hf: Any) -> str:
+    """Add all repositories to the collection, which is made if it does not exist, and return its address."""
+    collection = hf.create_collection(
+        plan.title, namespace=plan.owner, description=plan.description, private=private, exists_ok=True
+    )
+    there = {(item.item_type, item.item_id) for item in collection.items}
+    for repository in plan.repositories:
+        if (repository.kind, repository.repo_id) not in there:
+            hf.add_collection_item(collection.slug, repository.repo_id, repository.kind, exists_ok=True)
+    return str(collection.url)
