@@ -350,7 +350,7 @@ def test_a_head_reads_words_at_their_last_subword_and_rows_at_their_last_token(s
     valid = ids != 1
     text = Text.of(ids, 0, valid)
     each = body.read(text, layers=range(3))
-    states = sum(each[layer] for layer in config.layers) / len(config.layers)
+    states = torch.stack([each[layer] for layer in config.layers]).mean(0)
     for layer in features.top:
         states = layer(states, valid[:, None], None)
     last = [7, 4]

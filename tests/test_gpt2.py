@@ -100,7 +100,9 @@ def _seen(batch: TensorBatch, row: int, causal: bool) -> Tensor:
 def without_pairs(batch: TensorBatch) -> TensorBatch:
     rows = slice(0, 4)
     fields = ("input_ids", "languages", "masked", "labels", "terms", "positions", "valid", "sentences", "samples")
-    cut = {name: None if getattr(batch, name) is None else getattr(batch, name)[rows] for name in fields}
+    cut: dict[str, Any] = {
+        name: None if getattr(batch, name) is None else getattr(batch, name)[rows] for name in fields
+    }
     return replace(batch, groups=batch.groups[:2], **cut)
 
 

@@ -128,7 +128,7 @@ class ObjectiveConfig(*reversed(SETTINGS), MaskingConfig):  # type: ignore[misc]
         """Return the settings that affect the weights of the model: the terms, and the settings that they read."""
         settings: dict[str, Any] = {"terms": self.terms, "language_ids": self.uses_language_ids}
         known = resolved(self, lambda named: named.name)
-        shared = ("mask_rate", "random_words", "mean_over")
+        shared: tuple[str, ...] = ("mask_rate", "random_words", "mean_over")
         if self.is_causal and "mlm" not in self.terms:  # no word is masked
             shared = ("mean_over",)
         settings |= {name: known[name] for name in shared if name in known}
