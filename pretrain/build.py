@@ -188,12 +188,15 @@ class _Texts:
         names = [language.name for language in self.artifacts.languages]
         batch, seed, specials = self.config.batch, self.config.seed, self.artifacts.id_space.specials
         causal, alone = self.config.objective.is_causal, batch.packing == "sentence"
-        called = [f"{names[pairs.left]}+{names[pairs.right]}" for pairs in self.artifacts.parallel]
-        return [
-            ParallelRows(pairs, share, batch.length, specials, seed, name, self.report, alone, causal, turned)
-            for pairs, name in zip(self.artifacts.parallel, called, strict=True)
-            for turned in ((False, True) if causal else (False,))  # a decoder reads each pair in both orders
-        ]
+        found: list[RowSource] = []
+        for pairs in self.artifacts.parallel:
+            both = names[pairs.left], names[pairs.right]
+            for turned in (False, True) if causal else (False,):  # a decoder reads each pair in both orders
+                name = "+".join(reversed(both) if turned else both)
+                found.append(
+                    ParallelRows(pairs, share, batch.length, specials, seed, name, self.report, alone, causal, turned)
+                )
+        return found
 
 
 def _monolingual(

@@ -152,7 +152,8 @@ def _config(base: Base, name: str) -> Any:
         if found != needed:
             reason = f"has {key} {found!r}, but only models with {key} {needed!r} can be read"
             raise InputError(reason, name, hint="use another model", code="unsupported")
-    if config.pad_token_id is None and not kind_of(config.model_type).model.causal:
+    ends = kind_of(config.model_type).model.causal and isinstance(config.eos_token_id, int)
+    if config.pad_token_id is None and not ends:
         hint = "set pad_token_id in config.json to the id of the padding token"
         raise InputError("has no pad_token_id", name, hint=hint, code="missing")
     return config
