@@ -88,7 +88,7 @@ def no_such(
 
 
 class DiskError(InputError):
-    """An output cannot be written. The same command resumes once the cause is removed."""
+    """An output cannot be written, or a stream of input broke off. The same command resumes once the cause is gone."""
 
 
 @contextmanager

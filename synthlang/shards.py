@@ -21,6 +21,7 @@ from synthlang.errors import InputError
 from synthlang.files import atomic_folder, read_json, write_json
 from synthlang.fingerprint import fingerprint, sha256_file
 from synthlang.language import Language
+from synthlang.npy import NpyWriter
 from synthlang.reading import Reading
 from synthlang.scripts import CONTROL_WORDS
 from synthlang.sources.base import Source, remarks_of
@@ -77,7 +78,7 @@ class Shards:
 
 
 def write_shards(source: Source, split: str, language: Language, tokenizer: LanguageTokenizer, folder: Path) -> None:
-    """Derive a split, encode it and write it, batch by batch.
+    """Derive a split, encode it and write it, batch by batch, in memory that does not grow with the text.
 
     Raises:
         InputError: The language drops every sentence of the split.
@@ -85,10 +86,15 @@ def write_shards(source: Source, split: str, language: Language, tokenizer: Lang
     size = tokenizer.size
     dtype = np.dtype("<u2" if size <= 2**16 else "<u4")
     counts = np.zeros(size, np.int64)
-    words, lengths, numbers = 0, [], []
+    words = tokens = 0
     reasons: Counter[str] = Counter()
     with atomic_folder(folder) as temporary:
-        with (temporary / "tokens.bin").open("wb") as handle:
+        with (
+            (temporary / "tokens.bin").open("wb") as handle,
+            NpyWriter(temporary / "offsets.npy") as offsets,
+            NpyWriter(temporary / "sentence_ids.npy") as numbers,
+        ):
+            offsets.append(np.zeros(1, np.int64))
             for batch in source.batches(split):
                 rewrite = language.rewrite(batch)
                 derived = rewrite.apply(batch)
@@ -96,20 +102,18 @@ def write_shards(source: Source, split: str, language: Language, tokenizer: Lang
                 handle.write(encoded.ids.astype(dtype).tobytes())
                 counts += np.bincount(encoded.ids, minlength=size)
                 words += len(encoded.word_offsets) - 1
-                lengths.append(np.diff(encoded.word_offsets[derived.offsets]))
+                offsets.append(tokens + np.asarray(encoded.word_offsets[derived.offsets], np.int64)[1:])
                 numbers.append(derived.ids)
+                tokens += len(encoded.ids)
                 reasons.update(rewrite.counts)
                 reasons.update({CONTROL_WORDS: encoded.control_words} if encoded.control_words else {})
         reasons.update(remarks_of(source, split))
-        offsets = np.concatenate([[0], *lengths]).cumsum(dtype=np.int64)
-        if len(offsets) == 1:
+        if not len(numbers):
             raise InputError(
                 f"the language {language.name} drops every sentence of the split {split}",
                 hint="use a larger text, or transforms that keep its sentences",
                 code="empty",
             )
-        np.save(temporary / "offsets.npy", offsets)
-        np.save(temporary / "sentence_ids.npy", np.concatenate(numbers).astype(np.int64))
         np.save(temporary / "counts.npy", counts)
         manifest = {
             "fingerprint": shards_fingerprint(source, split, language, tokenizer),
@@ -117,9 +121,9 @@ def write_shards(source: Source, split: str, language: Language, tokenizer: Lang
             "split": split,
             "dtype": dtype.str,
             "ids": size,
-            "sentences": len(offsets) - 1,
+            "sentences": len(numbers),
             "words": words,
-            "tokens": int(offsets[-1]),
+            "tokens": tokens,
             "reasons": dict(reasons),
             "parents": _parents(source, language, tokenizer),
             "sha256": {name: sha256_file(temporary / name) for name in FILES},

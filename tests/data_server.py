@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 TREE = re.compile(r"/api/datasets/([^/]+/[^/]+)/tree/([^/]+)(?:/(.*))?")
 REVISION = re.compile(r"/api/datasets/([^/]+/[^/]+)/revision/(.+)")
@@ -109,7 +109,8 @@ class _Handler(BaseHTTPRequestHandler):
         if fault is not None and fault.status:
             self._send(fault.status, b"", fault.headers)
         elif found := TREE.fullmatch(path):
-            self._tree(*found.groups())
+            asked = parse_qs(urlsplit(self.path).query)
+            self._tree(*found.groups(), whole=asked.get("recursive") in (["true"], ["True"]))
         elif found := REVISION.fullmatch(path):
             commits = [commit for repo, commit in self.data.repos if repo == found[1]]
             self._json({"id": found[1], "sha": commits[0]} if commits else None, "RepoNotFound")
@@ -119,14 +120,18 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._content(self.data.files.get(path.removeprefix("/url/")), fault, {})
 
-    def _tree(self, repo: str, commit: str, folder: str | None) -> None:
+    def _tree(self, repo: str, commit: str, folder: str | None, whole: bool) -> None:
         files = self.data.repos.get((repo, commit))
         if files is None:
             known = any(repo == one for one, _ in self.data.repos)
             self._json(None, "RevisionNotFound" if known else "RepoNotFound")
             return
         inside = {name: body for name, body in files.items() if not folder or name.startswith(f"{folder}/")}
-        self._json([_described(name, body) for name, body in inside.items()])
+        depth = folder.count("/") + 1 if folder else 0
+        folders = {"/".join(name.split("/")[: depth + 1]) for name in inside if name.count("/") > depth}
+        listed = {name: body for name, body in inside.items() if whole or name.count("/") == depth}
+        tree = [{"type": "directory", "oid": "0" * 40, "path": name} for name in sorted(folders)]
+        self._json([*tree, *(_described(name, body) for name, body in listed.items())])
 
     def _json(self, value: Any, error: str = "") -> None:
         if value is None:

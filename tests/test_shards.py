@@ -10,6 +10,7 @@ import pytest
 
 from synthlang.corpus import Corpus
 from synthlang.language import PARENT, parse_language
+from synthlang.npy import NpyWriter
 from synthlang.rewrite import Rewrite
 from synthlang.shards import read_shards, shards_fingerprint, write_shards
 from synthlang.sources import open_source
@@ -108,6 +109,17 @@ def test_sentences_keep_their_numbers_and_large_ids_fit(first, dtype, tmp_path):
     assert read.sentence_ids.tolist() == [1, 3, 4, 2]
     assert read.counts[first + 1 : first + 4].tolist() == [2, 1, 1]
     assert read.offsets.dtype == read.sentence_ids.dtype == read.counts.dtype == np.int64
+
+
+@pytest.mark.parametrize("parts", [[], [[]], [[0]], [[1, 2], [], [2**62]], [range(100_000), range(5)]])
+def test_an_array_that_grows_has_the_bytes_of_numpy(parts, tmp_path):
+    with NpyWriter(tmp_path / "ours.npy") as ours:
+        for part in parts:
+            ours.append(np.asarray(part, np.int64))
+    whole = np.concatenate([np.zeros(0, np.int64), *(np.asarray(part, np.int64) for part in parts)])
+    np.save(tmp_path / "theirs.npy", whole)
+    assert len(ours) == len(whole)
+    assert (tmp_path / "ours.npy").read_bytes() == (tmp_path / "theirs.npy").read_bytes()
 
 
 class FirstOnly:

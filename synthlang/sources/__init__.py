@@ -12,7 +12,7 @@ from synthlang.sources.limited import LimitedSource, without_limit
 
 FORMS = (
     "builtin:mini-english[?types=800&sentences=5000], text:PATH, lines:PATH, conllu:PATH[?feats&lemma], iob:PATH, "
-    "slots:PATH or hf:NAME[:CONFIG]; each takes ?limit=N sentences"
+    "slots:PATH or hf:NAME[:CONFIG][?streaming]; each takes ?limit=N sentences"
 )
 # Module and class of each scheme. A module is imported when its source is opened, since some import heavy libraries.
 READERS = {

@@ -8,6 +8,9 @@ syntactic word (``3-4`` or ``8.1`` of a treebank) and is left out. A head of −
 inserted.
 
 No code of the data set is executed, because ``datasets`` has no loading scripts from version 4 on.
+
+``hf:NAME?streaming`` reads the files of the hub while they are used, without a download and without a copy on disk.
+Each pass over the text reads them again. ``?revision=COMMIT`` pins a commit, branch or tag.
 """
 
 from __future__ import annotations
@@ -21,27 +24,33 @@ from typing import Any
 
 from synthlang.corpus import FORM, Corpus
 from synthlang.errors import InputError
+from synthlang.files import DiskError
 from synthlang.fingerprint import fingerprint
 from synthlang.rewrite import SPAN_COLUMNS
 from synthlang.sources.base import Labelled, check_split, in_batches, nothing_in
 from synthlang.sources.conllu import tree_problem
 from synthlang.sources.hub_data import (
+    REVISION,
+    STREAMING,
     STRINGS,
     by_split,
     digest_values,
     dtype_of,
+    features_of,
     items_of,
-    load_data,
     name_and_options,
     names_of,
     no_columns,
+    open_data,
+    rows_in,
     rows_of,
 )
 from synthlang.sources.markup import without_markup
 from synthlang.sources.segmentation import RULES, split_sentences, split_words
+from synthlang.sources.size import Sizes
 from synthlang.sources.splits import CJK, NORMALISE
 from synthlang.sources.tags import iob_tag, legal_tags
-from synthlang.sources.text import batches_of, counted_uncut
+from synthlang.sources.text import NOW, batches_of, counted_uncut
 from synthlang.sources.words import CLEANED, MARKUP, REMOVED, SPACES, count_unseen, spaced, spelled, tidied
 
 READER = 2  # part of the fingerprint: raise when the same rows give other sentences
@@ -139,13 +148,15 @@ class HubSource:
     def __init__(
         self, name: str, more: Candidates | None = None, item: Sequence[str] = (), *, ids: bool = False
     ) -> None:
-        name, options = name_and_options(name, (NORMALISE, CJK))
+        name, options = name_and_options(name, (NORMALISE, CJK, REVISION, STREAMING))
         self.name, self.normalise = f"hf:{name}", options.get(NORMALISE)
         self._cjk = options.get(CJK)
-        self._data = by_split(load_data(name), self.name)
+        opened = open_data(name, options.get(REVISION), STREAMING in options)
+        self._data, self._origin = by_split(opened.splits, self.name), opened.origin
         self._remarks: dict[str, Counter[str]] = {}
+        self._sizes, self._rows_read = Sizes(), Counter[str]()
         # datasets gives every split of a configuration the same features
-        self._plan = plan_columns(next(iter(self._data.values())).features, self.name, more or {}, item, ids)
+        self._plan = plan_columns(features_of(next(iter(self._data.values()))), self.name, more or {}, item, ids)
         for split in self._data:
             counts: Counter[str] = Counter()
             if next(self._rows(split, counts), None) is None:
@@ -153,13 +164,20 @@ class HubSource:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Fingerprint of the values in the columns that are read, independent of their files."""
+        """Fingerprint of the values in the columns that are read, independent of their files.
+
+        The values of a stream would have to be read twice. Its fingerprint is that of the commit of the repository, or
+        of the files of a local folder.
+        """
         plan: dict[str, Any] = {"text": self._plan.is_text}
         plan["labels"] = {ours: names for ours, (_, names) in self._plan.labels.items()}
         plan |= {} if self._plan.item is None else {"item": self._plan.item[1]}
         plan |= {} if self._plan.id is None else {"id": True}
         plan |= {NORMALISE: self.normalise} if self.normalise else {}
         plan |= {CJK: self._cjk} if self._cjk else {}
+        if self._origin is not None:
+            versions = {"reader": READER, "rules": [RULES, NOW], "splits": [*self._data]}
+            return fingerprint("hub stream", origin=self._origin(), plan=plan, **versions)
         splits = {split: digest_values(data, self._plan.reads, self._anew) for split, data in self._data.items()}
         return fingerprint("hub", reader=READER, rules=RULES, plan=plan, splits=splits)
 
@@ -186,7 +204,14 @@ class HubSource:
         )
 
     def size(self, split: str) -> int | None:
-        return None if self._plan.is_text or split not in self._data else len(self._data[split])
+        """Return the number of sentences in a split, or None if it is unknown.
+
+        Rows of text have any number of sentences, which is estimated from the part that was read so far.
+        """
+        if split not in self._data:
+            return None
+        known = self._sizes.get(split)
+        return rows_in(self._data[split], split) if known is None and not self._plan.is_text else known
 
     def remarks(self, split: str) -> Mapping[str, int]:
         """Return counts of suspicious places by reason, in the part of a split that has been read."""
@@ -197,8 +222,13 @@ class HubSource:
         remarks = self._remarks[split] = Counter()
         if self._plan.is_text:
             batches = batches_of(sentence[FORM] for sentence, _, _ in self._rows(split, remarks))
-            return (spelled(counted_uncut(batch, remarks), remarks, self.normalise) for batch in batches)
-        return self._remarked(split, remarks)
+            words = (spelled(counted_uncut(batch, remarks), remarks, self.normalise) for batch in batches)
+            return self._sizes.watch(split, words, lambda: self._share_read(split))
+        return self._sizes.watch(split, self._remarked(split, remarks))
+
+    def _share_read(self, split: str) -> float | None:
+        rows = rows_in(self._data[split], split)
+        return self._rows_read[split] / rows if rows else None
 
     def _remarked(self, split: str, remarks: Counter[str]) -> Iterator[Corpus]:
         for batch in self.labelled(split):
@@ -222,7 +252,8 @@ class HubSource:
         """Yield (columns, label of the row, id of the row) for each sentence. Empty rows are left out."""
         plan = self._plan
         lists = 1 + len(plan.labels)
-        for number, row in enumerate(rows_of(self._data[split], plan.reads), start=1):
+        for number, row in enumerate(self._values(split), start=1):
+            self._rows_read[split] = number
             if plan.is_text:
                 for line in (row[0] or "").split("\n"):
                     counts[REMOVED] += count_unseen(line)
@@ -239,6 +270,12 @@ class HubSource:
                     raise error.inside(split, f"row {number}", path=self.name) from error
                 for tidy in tidied([sentence] if sentence[FORM] else [], counts):
                     yield tidy, label, None if plan.id is None else row[-1]
+
+    def _values(self, split: str) -> Iterator[tuple[Any, ...]]:
+        try:
+            yield from rows_of(self._data[split], self._plan.reads)
+        except DiskError as error:
+            raise error.inside(split, path=self.name) from error
 
     def _sentence(self, words: list[str], labels: Sequence[list[Any] | None]) -> dict[str, list[Any]]:
         for number, word in enumerate(words, start=1):

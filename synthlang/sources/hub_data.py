@@ -4,26 +4,58 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from synthlang.errors import InputError
-from synthlang.files import no_such, user_path
+from synthlang.files import DiskError, no_such, user_path
 from synthlang.fingerprint import canonical_json, fingerprint, sha256_file
 from synthlang.sources.splits import SPLITS, check_values
 from synthlang.sources.text import open_bytes, version_of
 from synthlang.sources.words import CLEANED
 
+T = TypeVar("T")
 ROWS = 1000  # rows read at a time
 LINES = 1 << 20  # bytes read at a time
 STRINGS = ("string", "large_string")
+MAIN = "main"
+REVISION, STREAMING = "revision", "streaming"
+"""Options of a data set: a commit, branch or tag, and reading without a download."""
+FLAGS = (STREAMING,)
+"""Options without a value."""
+COMMIT = re.compile("[0-9a-f]{40}")
 SPACED = "words"
 """Id of a feature of ``datasets`` that marks texts of words separated by single spaces."""
 
 
-def load_data(name: str) -> Any:
-    """Load the data set ``NAME[:CONFIG]`` of the hub, or a local folder of this name if it exists."""
+@dataclass(frozen=True)
+class HubData:
+    """An opened data set.
+
+    Attributes:
+        splits: Data by split, a ``Dataset`` or, from a stream, an ``IterableDataset``.
+        origin: What determines the content of a stream: the repository, its commit and the configuration, or the
+            content of the files of a folder. For a data set that is not streamed it is None, since its values are read.
+    """
+
+    splits: Any
+    origin: Callable[[], list[str | None]] | None = None
+
+
+def open_data(name: str, revision: str | None = None, streams: bool = False) -> HubData:
+    """Open the data set ``NAME[:CONFIG]`` of the hub, or a local folder of this name if it exists.
+
+    Args:
+        name: The data set.
+        revision: A commit, branch or tag of the hub (default: the newest commit).
+        streams: True to read the files while they are used, without a download and without a copy in the cache.
+
+    Raises:
+        InputError: The data set cannot be loaded, or a local folder is given a revision.
+    """
     try:
         import datasets
     except ImportError as error:
@@ -35,27 +67,78 @@ def load_data(name: str) -> Any:
         path = user_path(base)
     if name.startswith(("/", ".", "~")) and not path.exists():
         raise no_such(path, "file or folder")
-    if path.is_file():
-        hint = "name its folder, or read the file as text: or conllu:"
-        raise InputError("a data set is a folder, not a file", path, hint=hint, code="type")
-    if not path.is_dir() and str(path) in _formats():
-        raise no_such(path, "folder", hint="name a folder that exists, or a data set of the hub (OWNER/NAME)")
+    _check_place(path, name, revision)
+    path = path.resolve() if path.is_dir() else path  # of a relative folder named csv the library would read this place
+    options: dict[str, Any] = {}
+    origin = None
     if path.is_dir():
-        path = path.resolve()  # of a relative folder named csv the library would read the files of this place
-        if found := set("[]*?") & set(str(path)):
-            reason = f"the library datasets cannot read a folder whose path has {' or '.join(sorted(found))}"
-            raise InputError(reason, path, hint="rename the folder", code="unsupported")
-        check_json_lines(path)
+        options = {} if streams else {"cache_dir": str(_cache_of(path))}
+        origin = partial(_origin_of_folder, path, config)
+    elif streams:
+        options = {"revision": _commit_of(str(path), revision)}
+        origin = partial(list, [str(path), options["revision"], config])
+    elif revision:
+        options = {"revision": revision}
     try:
-        options: dict[str, Any] = {"cache_dir": str(_cache_of(path))} if path.is_dir() else {}
         builder = datasets.load_dataset_builder(str(path), config or None, **options)
         if hasattr(builder.config, "keep_default_na"):  # CSV, where NA and null are words: only an empty field is none
             options |= {"keep_default_na": False, "na_values": [""]}
-        return datasets.load_dataset(str(path), config or None, streaming=False, **options)
+        loaded = datasets.load_dataset(str(path), config or None, streaming=streams, **options)
     except Exception as error:  # the library, the network or a damaged file may raise anything
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        hint = "check the name, the connection and the files of the data set"
-        raise InputError(f"cannot be loaded: {reason}", f"hf:{name}", hint=hint, code="failed") from error
+        raise _cannot_load(name, error) from error
+    return HubData(loaded, origin if streams else None)
+
+
+def load_data(name: str) -> Any:
+    """Load the splits of the data set ``NAME[:CONFIG]`` of the hub, or of a local folder, as ``open_data`` does."""
+    return open_data(name).splits
+
+
+def _check_place(path: Path, name: str, revision: str | None) -> None:
+    """Raise InputError if a local data set is no folder, cannot be read by ``datasets``, or has a revision."""
+    if path.is_file():
+        hint = "name its folder, or read the file as text: or conllu:"
+        raise InputError("a data set is a folder, not a file", path, hint=hint, code="type")
+    if not path.is_dir():
+        if str(path) in _formats():
+            raise no_such(path, "folder", hint="name a folder that exists, or a data set of the hub (OWNER/NAME)")
+        return
+    if revision:
+        reason, hint = "a local folder has no revisions", f"leave out ?{REVISION}"
+        raise InputError(reason, f"hf:{name}", keys=REVISION, hint=hint, code="no_effect")
+    if found := set("[]*?") & set(str(path.resolve())):
+        reason = f"the library datasets cannot read a folder whose path has {' or '.join(sorted(found))}"
+        raise InputError(reason, path, hint="rename the folder", code="unsupported")
+    check_json_lines(path)
+
+
+def _cannot_load(name: str, error: Exception) -> InputError:
+    reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+    hint = "check the name, the connection and the files of the data set"
+    return InputError(f"cannot be loaded: {reason}", f"hf:{name}", hint=hint, code="failed")
+
+
+def _commit_of(repository: str, revision: str | None) -> str:
+    """Return the commit of a revision of a repository. A whole commit is not looked up."""
+    if revision and COMMIT.fullmatch(revision):
+        return revision
+    from huggingface_hub import HfApi
+
+    try:
+        return str(HfApi().dataset_info(repository, revision=revision or MAIN).sha)
+    except Exception as error:  # the library or the network may raise anything
+        raise _cannot_load(repository, error) from error
+
+
+def _origin_of_folder(folder: Path, config: str | None) -> list[str | None]:
+    return ["folder", _content_of(folder), config]
+
+
+def _content_of(folder: Path) -> str:
+    """Return the hash of the names and the content of all files in a folder."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    content = [[path.relative_to(folder).as_posix(), sha256_file(path)] for path in files]
+    return fingerprint("folder", files=content)
 
 
 def _formats() -> Collection[str]:
@@ -72,9 +155,7 @@ def _cache_of(folder: Path) -> Path:
     """
     import datasets
 
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    content = [[path.relative_to(folder).as_posix(), sha256_file(path)] for path in files]
-    return Path(datasets.config.HF_DATASETS_CACHE) / f"synthlang-{fingerprint('folder', files=content)}"
+    return Path(datasets.config.HF_DATASETS_CACHE) / f"synthlang-{_content_of(folder)}"
 
 
 def check_json_lines(folder: Path) -> None:
@@ -114,10 +195,46 @@ def by_split(data: Any, name: str, more: Mapping[str, str] | None = None) -> dic
     return {split: data[found[split]] for split in ("train", "dev", "test") if split in found}
 
 
+def features_of(data: Any) -> Mapping[str, Any]:
+    """Return the features of a split.
+
+    A stream of JSON lines or CSV may not declare them. They are then those of its first rows, and empty without rows.
+    """
+    if data.features is not None:
+        return dict(data.features)
+    import datasets
+
+    first = next(_unbroken(data.with_format("arrow").iter(batch_size=ROWS)), None)
+    return {} if first is None else dict(datasets.Features.from_arrow_schema(first.schema))
+
+
+def rows_in(data: Any, split: str) -> int | None:
+    """Return the number of rows of a split, or None for a stream whose data set does not state it."""
+    if hasattr(data, "num_rows"):
+        return int(data.num_rows)
+    stated = (data.info.splits or {}).get(str(data.split or split))
+    return (stated.num_examples or None) if stated else None
+
+
+def _unbroken(tables: Iterable[T]) -> Iterator[T]:
+    """Yield the tables of a stream. An error of the network or of a file becomes a DiskError, which can be resumed."""
+    rest = iter(tables)
+    while True:
+        try:
+            table = next(rest, None)
+        except Exception as error:  # the library, the network or a damaged file may raise anything
+            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+            hint = "check the connection and the files of the data set"
+            raise DiskError(f"the stream of the data set broke off: {reason}", hint=hint, code="failed") from error
+        if table is None:
+            return
+        yield table
+
+
 def tables(data: Any, columns: Sequence[str]) -> Iterator[dict[str, list[Any]]]:
     """Yield ROWS rows of a split at a time as {column: values}."""
     chosen = data.select_columns(list(columns)).with_format("arrow")
-    for table in chosen.iter(batch_size=ROWS):
+    for table in _unbroken(chosen.iter(batch_size=ROWS)):
         try:
             values = table.to_pydict()
         except UnicodeDecodeError as error:  # Arrow's JSON reader accepts such bytes
@@ -158,8 +275,8 @@ def name_and_options(spec: str, known: Sequence[str], scheme: str = "hf") -> tup
         return spec, {}
     options = dict(part.partition("=")[::2] for part in query.split("&"))
     for key, value in options.items():
-        if key not in known or not value:
-            hint = f"the options after ? are {' and '.join(f'{one}=…' for one in known)}"
+        if key not in known or bool(value) == (key in FLAGS):
+            hint = f"the options after ? are {' and '.join(one if one in FLAGS else f'{one}=…' for one in known)}"
             raise InputError(f"unknown option {query!r}", f"{scheme}:{name}", hint=hint, code="unknown")
     check_values(options, f"{scheme}:{name}")
     return name, options

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
@@ -32,12 +32,14 @@ class Sizes:
         if not self._known.get(split, (None, False))[1]:
             self._known[split] = sentences, False
 
-    def watch(self, split: str, batches: Iterator[Corpus], opened: Sequence[IO[bytes]] = ()) -> Iterator[Corpus]:
-        """Yield the same batches, and estimate the size of the split from the share of the file ``opened`` so far."""
+    def watch(
+        self, split: str, batches: Iterator[Corpus], share_so_far: Callable[[], float | None] = lambda: None
+    ) -> Iterator[Corpus]:
+        """Yield the same batches, and estimate the size of the split from the share of it that has been read."""
         sentences = 0
         for batch in batches:
             sentences += len(batch)
-            if opened and (share := share_read(opened[0])):
+            if share := share_so_far():
                 self.guess(split, round(sentences / share))
             yield batch
         self._known[split] = sentences, True

@@ -43,7 +43,7 @@ from synthlang.sources.segmentation import (
     split_sentences,
     split_words,
 )
-from synthlang.sources.size import Sizes
+from synthlang.sources.size import Sizes, share_read
 from synthlang.sources.splits import (
     CJK,
     NAMES,
@@ -221,7 +221,8 @@ class TextSource(FileSource):
         remarks = self._remarks[split] = Counter()
         pieces = self._pieces(split, opened, remarks)
         batches = self._read((number, without_markup(piece, remarks)) for number, piece in pieces)
-        return self._sizes.watch(split, (counted_uncut(batch, remarks) for batch in batches), opened)
+        counted = (counted_uncut(batch, remarks) for batch in batches)
+        return self._sizes.watch(split, counted, lambda: share_read(opened[0]) if opened else None)
 
     def _pieces(
         self, split: str, opened: list[IO[bytes]] | None = None, remarks: Counter[str] | None = None

@@ -1,0 +1,45 @@
+"""Write an array to a .npy file part by part, in memory that does not grow with the array."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+
+class NpyWriter:
+    """A file of a one-dimensional array of int64 that grows. Its bytes are those of ``numpy.save`` for the whole array.
+
+    NumPy pads the header so that it has one length for every number of items. It is written again at the end.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("wb")
+        self._items = 0
+        self._write_header()
+
+    def append(self, values: NDArray[np.integer]) -> None:
+        """Add values at the end."""
+        self._items += len(values)
+        self._file.write(values.astype("<i8", copy=False).tobytes())
+
+    def __len__(self) -> int:
+        return self._items
+
+    def __enter__(self) -> NpyWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._file:
+            if error is None:
+                self._file.seek(0)
+                self._write_header()
+
+    def _write_header(self) -> None:
+        about = {"descr": "<i8", "fortran_order": False, "shape": (self._items,)}
+        npy.write_array_header_1_0(self._file, about)

@@ -1,0 +1,256 @@
+"""Streams of the hub: the same sentences as a download, no copy on disk, bounded memory, and exact resume."""
+
+from __future__ import annotations
+
+import gc
+import io
+import os
+import shutil
+import subprocess
+import sys
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from synthlang.corpus import Corpus
+from synthlang.errors import InputError
+from synthlang.export import export_language, run
+from synthlang.files import DiskError, read_json
+from synthlang.language import PARENT, parse_language
+from synthlang.parsing import ParsedSource
+from synthlang.parsing.parse_command import write_parsed
+from synthlang.shards import write_shards
+from synthlang.sources import open_source
+from synthlang.sources.base import BATCH_SENTENCES, size_of
+from synthlang.store import Store
+from synthlang.vocabularies import VocabularySpec, build_id_space
+from tests.data_server import DataServer, Fault, serving
+from tests.hub_folders import TEXT, datasets, jsonl, offline, parquet  # noqa: F401  a fixture
+from tests.refusals import refusal, refused
+from tests.test_export import digest
+from tests.test_parsing import Chain
+
+LANGUAGE = parse_language("trans+inv")
+WORDS = datasets.List(datasets.Value("string"))
+TAGGED = {"tokens": WORDS, "ner_tags": datasets.List(datasets.ClassLabel(names=["O", "B-PER"]))}
+ENTITIES = {"tokens": [["Anna", "ran"], ["So", "what"]], "ner_tags": [[1, 0], [0, 0]]}
+TEXTS = {"text": [f"Sentence {i} is here. So is another one!\nNext line {i}" for i in range(3000)]}
+
+
+def tagged(folder: Path) -> Path:
+    return parquet(folder, TAGGED, train=ENTITIES, validation=ENTITIES)
+
+
+def plain(folder: Path) -> Path:
+    return parquet(folder, {"text": TEXT}, train=TEXTS)
+
+
+def lines(folder: Path) -> Path:
+    return jsonl(folder, train=TEXTS, test={"text": ["One."]})
+
+
+def table(folder: Path) -> Path:
+    folder.mkdir()
+    (folder / "train.csv").write_text("text\nnull\n\nNA is a word.\n")
+    return folder
+
+
+@pytest.mark.parametrize("make", [tagged, plain, lines, table])
+def test_a_stream_has_the_sentences_of_a_download(make, tmp_path):
+    folder = make(tmp_path / "d")
+    loaded, stream = open_source(f"hf:{folder}"), open_source(f"hf:{folder}?streaming")
+    assert (stream.splits, stream.columns) == (loaded.splits, loaded.columns)
+    for split in loaded.splits:
+        ours, theirs = (list(source.batches(split)) for source in (stream, loaded))
+        assert [len(batch) for batch in ours] == [len(batch) for batch in theirs]
+        assert [dict(s.columns) for b in ours for s in b] == [dict(s.columns) for b in theirs for s in b]
+
+
+def test_the_fingerprint_of_a_stream_is_of_its_files_and_options(tmp_path):
+    first = open_source(f"hf:{plain(tmp_path / 'a')}?streaming").fingerprint
+    shutil.copytree(tmp_path / "a", tmp_path / "b")
+    assert open_source(f"hf:{tmp_path / 'b'}?streaming").fingerprint == first
+    assert open_source(f"hf:{tmp_path / 'a'}").fingerprint != first
+    assert open_source(f"hf:{tmp_path / 'a'}?streaming&cjk=characters").fingerprint != first
+    parquet(tmp_path / "b", {"text": TEXT}, train={"text": TEXTS["text"][:-1]})
+    assert open_source(f"hf:{tmp_path / 'b'}?streaming").fingerprint != first
+
+
+def test_the_number_of_sentences_is_known_or_unknown(tmp_path):
+    """It is never a guess without a basis: unknown, then estimated by the share of the rows, then exact."""
+    words = open_source(f"hf:{tagged(tmp_path / 'tagged')}")
+    assert size_of(words, "train") == 2
+    stream = open_source(f"hf:{tmp_path / 'tagged'}?streaming")
+    assert size_of(stream, "train") is None  # parquet files do not state it before they are opened
+    list(stream.batches("train"))
+    assert size_of(stream, "train") == 2
+    text = open_source(f"hf:{plain(tmp_path / 'plain')}")
+    assert size_of(text, "train") is None
+    batches = text.batches("train")
+    next(batches)
+    assert size_of(text, "train") == pytest.approx(9000, rel=0.1)
+    assert sum(len(batch) for batch in batches) == size_of(text, "train") - BATCH_SENTENCES == 7000
+
+
+def test_the_stated_number_of_rows_is_taken(tmp_path):
+    folder = tagged(tmp_path / "d")
+    (folder / "README.md").write_text(
+        "---\ndataset_info:\n  features:\n  - name: tokens\n    list: string\n  - name: ner_tags\n    list: int64\n"
+        "  splits:\n  - name: train\n    num_examples: 2\n  - name: validation\n    num_examples: 2\n---\n"
+    )
+    assert size_of(open_source(f"hf:{folder}?streaming"), "dev") == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "place", "code"),
+    [
+        ("?streaming=yes", "hf:d", "unknown"),
+        ("?stream", "hf:d", "unknown"),
+        ("?revision", "hf:d", "unknown"),
+        ("?streaming&revision=main", "hf:d revision", "no_effect"),
+        ("?revision=main", "hf:d revision", "no_effect"),
+    ],
+)
+def test_bad_options(options, place, code, tmp_path, monkeypatch):
+    tagged(tmp_path / "d")
+    monkeypatch.chdir(tmp_path)
+    assert refused(open_source, f"hf:d{options}") == (place, code)
+
+
+def test_a_stream_that_breaks_off_is_one_line_and_goes_on_later(tmp_path, monkeypatch):
+    """What is finished is kept, which another wrong input would delete."""
+    monkeypatch.setattr(run, "SHARD_BATCHES", 1)
+    spec, out = f"hf:{plain(tmp_path / 'd')}?streaming", tmp_path / "out"
+    whole = tmp_path / "whole"
+    export_language(open_source(spec), LANGUAGE, whole, source_name="x")
+    iterate = datasets.IterableDataset.iter
+
+    def broken(self: Any, batch_size: int) -> Iterator[Any]:
+        for number, one in enumerate(iterate(self, batch_size)):
+            if number == 2:
+                raise ConnectionError("the network is gone\nand more")
+            yield one
+
+    with monkeypatch.context() as patch:
+        patch.setattr(datasets.IterableDataset, "iter", broken)
+        error = refusal(export_language, open_source(spec), LANGUAGE, out, source_name="x")
+    assert isinstance(error, DiskError)
+    assert str(error).startswith(f"hf:{tmp_path / 'd'}: the stream of the data set broke off: the network is gone;")
+    assert len(list((tmp_path / ".partial-out" / "done").glob("*.json"))) == 3
+    export_language(open_source(spec), LANGUAGE, out, source_name="x")
+    assert digest(out) == digest(whole)
+
+
+# --- memory
+
+
+class Watched:
+    """A source that counts how many of its batches are alive at once."""
+
+    def __init__(self, source: Any) -> None:
+        self._source, self.most, self.read = source, 0, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._source, name)
+
+    def batches(self, split: str) -> Iterator[Corpus]:
+        alive: list[weakref.ref[Corpus]] = []
+        for batch in self._source.batches(split):
+            alive = [one for one in alive if one() is not None]
+            alive.append(weakref.ref(batch))
+            self.most, self.read = max(self.most, len(alive)), self.read + 1
+            yield batch
+            del batch
+            gc.collect()
+
+
+def derived(source: Any, folder: Path) -> None:
+    export_language(source, LANGUAGE, folder / "out", source_name="x")
+
+
+def packed(source: Any, folder: Path) -> None:
+    [tokenizer] = build_id_space(VocabularySpec(size=300), [("parent", source, PARENT)], Store(folder))[0].languages
+    write_shards(source, "train", PARENT, tokenizer, folder / "out")
+
+
+def parsed(source: Any, folder: Path) -> None:
+    write_parsed(ParsedSource(source, Chain(str(folder / "log")), folder / "cache"), folder / "out")
+
+
+@pytest.mark.parametrize("work", [derived, packed, parsed])
+def test_a_stream_is_held_in_few_batches_however_long_it_is(work, tmp_path, monkeypatch):
+    monkeypatch.setattr(run, "SHARD_BATCHES", 2)
+    most = []
+    for rows in (5_000, 20_000):
+        texts = {"text": [f"Sentence {i} is here. Next one!" for i in range(rows)]}
+        folder = parquet(tmp_path / f"d{rows}", {"text": TEXT}, train=texts)
+        source = Watched(open_source(f"hf:{folder}?streaming"))
+        (tmp_path / str(rows)).mkdir()
+        work(source, tmp_path / str(rows))
+        assert source.read >= rows * 2 / BATCH_SENTENCES
+        most.append(source.most)
+    assert most[0] == most[1] <= 3
+
+
+# --- a hub on the loopback interface
+
+COMMIT = "c" * 40
+CARD = b"---\nconfigs:\n- config_name: en\n  data_files:\n  - split: train\n    path: en/train-*\n---\n"
+DERIVE = (
+    "import sys; from synthlang.export import run; run.SHARD_BATCHES = 1; import synthlang; "
+    "synthlang.derive(sys.argv[1], 'trans+inv', sys.argv[2], examples=0)"
+)
+
+
+@pytest.fixture
+def hub() -> Iterator[DataServer]:
+    with serving() as server:
+        files = {"README.md": CARD}
+        for part in range(4):
+            buffer = io.BytesIO()
+            pq.write_table(pa.table({"text": [f"Row {part} {i} is long." for i in range(3000)]}), buffer)
+            files[f"en/train-0000{part}-of-00004.parquet"] = buffer.getvalue()
+        server.repos["me/wiki", COMMIT] = files
+        yield server
+
+
+def start(hub: DataServer, home: Path, spec: str, out: Path) -> subprocess.Popen[str]:
+    settings = {"HF_ENDPOINT": hub.address, "HF_HOME": str(home), "HF_HUB_OFFLINE": "0", "HF_HUB_DISABLE_XET": "1"}
+    command = [sys.executable, "-c", DERIVE, spec, str(out)]
+    return subprocess.Popen(command, env={**os.environ, **settings}, stderr=subprocess.PIPE, text=True)
+
+
+def derive(hub: DataServer, home: Path, spec: str, out: Path) -> str:
+    process = start(hub, home, spec, out)
+    told = process.communicate(timeout=120)[1]
+    assert process.returncode == 0, told
+    return told
+
+
+def test_a_killed_derivation_from_the_hub_ends_with_the_same_bytes(hub, tmp_path):
+    """Nothing of the text is stored, and the fingerprint has the commit behind the branch."""
+    home, out, name = tmp_path / "home", tmp_path / "out", "hf:me/wiki:en?streaming"
+    derive(hub, home, f"{name}&revision={COMMIT}", tmp_path / "whole")
+    assert not list(home.rglob("*.parquet")) and not list(home.rglob("*.arrow"))
+    hub.faults["en/train-00002-of-00004.parquet"].append(Fault(cut=1000, stall=True))
+    process = start(hub, home, name, out)
+    assert hub.stalled.wait(60)
+    done = tmp_path / ".partial-out" / "done"
+    process.kill()
+    process.communicate()
+    before = len(list(done.glob("*.json")))
+    assert 1 <= before < 6
+    derive(hub, home, name, out)
+    assert digest(out / "data") == digest(tmp_path / "whole" / "data")
+    manifests = [read_json(folder / "manifest.json") for folder in (out, tmp_path / "whole")]
+    assert manifests[0]["fingerprint"] == manifests[1]["fingerprint"]
+
+
+def test_a_hub_that_does_not_answer_is_one_line(tmp_path):
+    with pytest.raises(InputError, match=r"hf:me/wiki: cannot be loaded: .*; check the name, the connection"):
+        open_source("hf:me/wiki?streaming")  # offline
