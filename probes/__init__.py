@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from probes.study.options import SearchOptions, StudyOptions
+from synthlang.errors import InputError
 
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
@@ -21,6 +22,74 @@ if TYPE_CHECKING:
     from synthlang.data.state import Item
     from synthlang.parallel.align_command import AlignOptions
     from synthlang.parallel.error_rates import AlignmentErrors
+
+
+def parse(
+    source: str,
+    out: str | Path,
+    *,
+    engine: Literal["spacy", "stanza"] = "spacy",
+    model: str | None = None,
+    tokens: Literal["source", "engine"] = "source",
+    morphology: bool = False,
+    executor: str = "local",
+    workers: int | None = None,
+    slurm: Sequence[str] = (),
+    wait: bool = True,
+    retry: int = 0,
+    job_sentences: int | None = None,
+    cache: Path | None = None,
+) -> dict[str, int]:
+    """Parse every split of a source and write it as CoNLL-U, on all GPUs of this machine or with jobs of Slurm.
+
+    Args:
+        source: A source, as for ``synthlang.derive``.
+        out: The folder to write. For Slurm, all nodes must mount it at the same path.
+        engine: Parser to use.
+        model: A spaCy pipeline or folder (default: ``en_core_web_sm``), or a language of Stanza (``en``).
+        tokens: ``source`` keeps the words of the source. With ``engine`` the parser splits the text itself.
+        morphology: True for features and lemmas, which ``conllu:OUT?feats&lemma`` reads.
+        executor: ``local`` (processes, each with one GPU if there are any), ``in-process`` or ``slurm``.
+        workers: Number of local processes (default: one for each GPU, else 1).
+        slurm: Options of Slurm, such as ``time=120``.
+        wait: True to wait for the jobs. False to submit all of them and end.
+        retry: Number of further tries of a failed job.
+        job_sentences: Number of sentences for each job (default: 100,000).
+        cache: Folder in which parses are stored (default: ``~/.cache/synthlang/parses``, or for Slurm a temporary
+            folder beside ``out``).
+
+    Returns:
+        Number of sentences of each split.
+    """
+    import synthlang
+    from probes.study.executors.resources import cuda_devices
+
+    StudyOptions(executor=executor, slurm=tuple(slurm), wait=wait).check()
+    if executor == "slurm":
+        from probes.parse_jobs import SENTENCES, ParseJobs, parse_on_slurm
+
+        if workers is not None:
+            reason, hint = "has no effect on jobs", "give the processors of a job, as in --slurm cpus=4"
+            raise InputError(reason, "--workers", hint=hint, code="no_effect")
+        name = f"{engine}:{model or synthlang.DEFAULT_MODELS[engine]}"
+        jobs = ParseJobs(job_sentences or SENTENCES, tuple(slurm), retry, wait)
+        return parse_on_slurm(source, name, Path(out), tokens, cache, jobs, morphology)
+    if retry or job_sentences:
+        option = "--retry" if retry else "--job-sentences"
+        raise InputError("needs Slurm", option, hint="add --executor slurm", code="no_effect")
+    devices = cuda_devices() if executor == "local" and workers != 1 else []
+    count = (workers or max(1, len(devices))) if executor == "local" else 1
+    return synthlang.parse(
+        source,
+        out,
+        engine=engine,
+        model=model,
+        tokens=tokens,
+        morphology=morphology,
+        workers=count,
+        cache=cache,
+        devices=devices,
+    )
 
 
 def probe(

@@ -9,13 +9,14 @@ import typer
 
 import probes
 import synthlang
-from probes.cli_options import argument, names_of, option
+from probes.cli_options import NoWait, Slurm, argument, names_of, one_of, option
+from probes.study.options import EXECUTORS
 
 SourceArgument = Annotated[
     str,
     argument(
         "Source: builtin:mini-english[?types=N&sentences=N&seed=N], text:PATH, conllu:PATH[?feats&lemma], "
-        "hf:NAME[:CONFIG], iob:PATH or slots:PATH."
+        "hf:NAME[:CONFIG][?streaming], iob:PATH or slots:PATH."
     ),
 ]
 Workers = Annotated[int, option("Number of worker processes. The output is identical for any number.", min=1)]
@@ -91,12 +92,36 @@ def parse(
         option("Tokenization: source (keep its words) or engine (split words and sentences again)."),
     ] = "source",
     morphology: Annotated[bool, option("Add morphological features and lemmas.", "--morphology")] = False,
-    workers: Workers = 1,
+    executor: Annotated[
+        str, option("Executor: local (processes), in-process or slurm.", **one_of(*EXECUTORS))
+    ] = "local",
+    workers: Annotated[
+        int | None,
+        option("Number of worker processes (default: one per CUDA device, else 1). The output is identical.", min=1),
+    ] = None,
+    slurm: Slurm = [],  # noqa: B006  typer copies it
+    no_wait: NoWait = False,
+    retry: Annotated[int, option("Number of retries of a failed Slurm job.", min=0)] = 0,
+    job_sentences: Annotated[
+        int | None, option("Number of sentences for each Slurm job (default: 100,000).", min=1)
+    ] = None,
     cache: Cache = None,
 ) -> None:
     """Annotate text with a parser. An interrupted run continues where it stopped."""
-    synthlang.parse(
-        source, out, engine=engine, model=model, tokens=tokens, morphology=morphology, workers=workers, cache=cache
+    probes.parse(
+        source,
+        out,
+        engine=engine,
+        model=model,
+        tokens=tokens,
+        morphology=morphology,
+        executor=executor,
+        workers=workers,
+        slurm=slurm,
+        wait=not no_wait,
+        retry=retry,
+        job_sentences=job_sentences,
+        cache=cache,
     )
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import probes
-from probes.cli_options import Set, Smoke, Threads, argument, names_of, one_of, option, renamed
+from probes.cli_options import NoWait, Set, Slurm, Smoke, Threads, argument, names_of, one_of, option, renamed
 from probes.study.options import EXECUTORS, SAMPLERS, SearchOptions, StudyOptions
 from synthlang.catalogue import SIZES
 from synthlang.errors import InputError
@@ -59,10 +59,8 @@ def study(
     yes: Annotated[
         bool, option("Consent to a study that takes more than 7 days by forecast, or more than the free disk.", "--yes")
     ] = False,
-    slurm: Annotated[list[str], option("Slurm option, such as partition=gpu (repeatable).", metavar="KEY=VALUE")] = [],  # noqa: B006
-    no_wait: Annotated[
-        bool, option("Submission of the Slurm jobs without waiting for their results.", "--no-wait")
-    ] = False,
+    slurm: Slurm = [],  # noqa: B006
+    no_wait: NoWait = False,
     threads: Threads = None,
     smoke: Smoke = False,
     overrides: Set = [],  # noqa: B006

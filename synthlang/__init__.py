@@ -79,6 +79,7 @@ def parse(
     morphology: bool = False,
     workers: int = 1,
     cache: Path | None = None,
+    devices: Sequence[str] = (),
 ) -> dict[str, int]:
     """Parse every split of a source and write it as CoNLL-U.
 
@@ -91,8 +92,9 @@ def parse(
         model: A spaCy pipeline or folder (default: ``en_core_web_sm``), or a language of Stanza (``en``).
         tokens: ``source`` keeps the words of the source. With ``engine`` the parser splits the text itself.
         morphology: True for features and lemmas, which ``conllu:OUT?feats&lemma`` reads.
-        workers: Number of worker processes.
+        workers: Number of worker processes. The output is identical for any number.
         cache: Folder in which parses are stored. An interrupted call resumes from it.
+        devices: CUDA devices for several workers, by their names in ``CUDA_VISIBLE_DEVICES``. Each worker sees one.
 
     Returns:
         Number of sentences of each split.
@@ -100,7 +102,7 @@ def parse(
     from synthlang.parsing.parse_command import parse_command
 
     parser = f"{engine}:{model or DEFAULT_MODELS[engine]}"
-    return parse_command(source, parser, Path(out), tokens, workers, cache, morphology)
+    return parse_command(source, parser, Path(out), tokens, workers, cache, morphology, devices)
 
 
 def draw_dictionary(

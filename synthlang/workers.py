@@ -13,7 +13,7 @@ import os
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -26,6 +26,7 @@ from synthlang import worker_start
 
 In = TypeVar("In")
 Out = TypeVar("Out")
+VISIBLE = "CUDA_VISIBLE_DEVICES"
 WAITING = 2  # items that a worker has at a time: one in work and the next one
 
 
@@ -33,11 +34,20 @@ class WorkerDiedError(RuntimeError):
     """Error for a worker process that was killed, usually because memory ran out."""
 
 
-def ordered_map(function: Callable[[In], Out], items: Iterable[In], workers: int = 1) -> Iterator[Out]:
+def ordered_map(
+    function: Callable[[In], Out], items: Iterable[In], workers: int = 1, devices: Sequence[str] = ()
+) -> Iterator[Out]:
     """Yield ``function(item)`` for each item in order.
 
     With more than one worker, at most 2 · workers items are in work or waiting, and the function and the items must
     be picklable.
+
+    Args:
+        function: Function of one item.
+        items: The items.
+        workers: Number of processes. With one, the function runs in this process.
+        devices: CUDA devices, by their names in ``CUDA_VISIBLE_DEVICES``. Each worker process sees one of them, and
+            all have equally many workers if the number of workers is a multiple of the number of devices.
 
     Raises:
         WorkerDiedError: A worker was killed. An error of the function is raised unchanged.
@@ -46,7 +56,9 @@ def ordered_map(function: Callable[[In], Out], items: Iterable[In], workers: int
         yield from map(function, items)
         return
     module = (function.func if isinstance(function, functools.partial) else function).__module__
-    pool = ProcessPoolExecutor(workers, mp_context=warm_up(module), initializer=_watch_parent)
+    context = warm_up(module)
+    given = context.Value("i", 0)
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker, initargs=(tuple(devices), given))
     waiting: deque[Future[Out]] = deque()
     try:
         for item in items:
@@ -97,7 +109,15 @@ def plain_main(is_plain: bool = True) -> Iterator[None]:
         sys.modules["__main__"] = main
 
 
-def _watch_parent() -> None:
+def _start_worker(devices: tuple[str, ...], given: Any) -> None:
+    """Watch the parent of a new worker, and let the worker see the next one of the devices.
+
+    ``given`` is the shared number of workers that have a device. CUDA is not initialised yet.
+    """
+    if devices:
+        with given.get_lock():
+            os.environ[VISIBLE] = devices[given.value % len(devices)]
+            given.value += 1
     threading.Thread(target=end_with_parent, daemon=True).start()
 
 

@@ -231,3 +231,43 @@ def test_a_study_handed_over_is_collected_later(tmp_path, reference):
     over(study(folder, *SLURM), folder, 120)
     assert tables(folder) == tables(reference)
     assert sent(folder) == len(stages(folder))
+
+
+# --- parsing
+
+
+def parse_text(folder: Path, model: Path, *options: str) -> subprocess.Popen[bytes]:
+    main = "import sys; from probes.cli import main; sys.exit(main())"
+    source = "builtin:mini-english?types=500&sentences=3000&dev=20&test=20"
+    with (folder.parent / f"{folder.name}.log").open("ab") as log:
+        command = [sys.executable, "-c", main, "parse", source, "--model", str(model), "--out", str(folder), *options]
+        return subprocess.Popen(command, stdout=log, stderr=log)
+
+
+def test_parsing_survives_its_runner_and_its_node(tmp_path):
+    """The output has the bytes of one process, and no finished part is parsed again."""
+    pytest.importorskip("spacy", reason="needs the extra parse: spaCy")
+    from tests.test_parsing_engines import train_spacy
+
+    model, folder, work = tmp_path / "model", tmp_path / "slurm", tmp_path / ".parsing-slurm"
+    train_spacy(model)
+    over(parse_text(tmp_path / "serial", model, "--cache", str(tmp_path / "own")), tmp_path / "serial")
+    jobs = [*SLURM, "--job-sentences", "600"]
+    process = parse_text(folder, model, *jobs)
+
+    def finished() -> dict[Path, int]:
+        return {path: path.stat().st_mtime_ns for path in (work / "stages").glob("parse-*/result.json")}
+
+    until(finished, what="the first part")
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    lose_node("")
+    made = finished()
+    assert 1 <= len(made) < 7 and not folder.exists()
+    process = parse_text(folder, model, *jobs)
+    until(lambda: len(finished()) > len(made) or process.poll() is not None, what="the next part")
+    assert work.exists() and made.items() <= finished().items()
+    over(process, folder)
+    assert not work.exists()
+    for name in ("train.conllu", "dev.conllu", "test.conllu", "manifest.json"):
+        assert (folder / name).read_bytes() == (tmp_path / "serial" / name).read_bytes()

@@ -8,13 +8,14 @@ from probes.stages.adjust import AdjustStage
 from probes.stages.alignment import AlignmentStage
 from probes.stages.base import Stage
 from probes.stages.finetune import TuneStage
+from probes.stages.parse import ParseStage
 from probes.stages.pretrain import PretrainStage
 from probes.stages.probe import ProbeStage
 from probes.stages.transfer import TransferStage
 
 STAGE_KINDS: dict[str, type[Stage]] = {
     kind.model_fields["kind"].default: kind
-    for kind in (PretrainStage, AdjustStage, TuneStage, AlignmentStage, ProbeStage, TransferStage)
+    for kind in (PretrainStage, AdjustStage, TuneStage, AlignmentStage, ProbeStage, TransferStage, ParseStage)
 }
 """Kind → the class of its stages."""
 

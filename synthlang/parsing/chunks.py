@@ -83,11 +83,17 @@ class ParseCache:
 
 
 def parse_chunks(
-    engine: Engine, mode: Mode, chunks: Iterable[Sequence[Any]], cache: ParseCache, workers: int = 1
+    engine: Engine,
+    mode: Mode,
+    chunks: Iterable[Sequence[Any]],
+    cache: ParseCache,
+    workers: int = 1,
+    devices: Sequence[str] = (),
 ) -> Iterator[Result]:
     """Yield the outcomes of the sentences of each chunk in order, and True if they came from the cache.
 
-    No worker process starts before the first chunk that is not in the cache.
+    No worker process starts before the first chunk that is not in the cache. Each worker sees one of the CUDA devices
+    that are named (see ``ordered_map``).
 
     Raises:
         InputError: A worker process died. Finished chunks stay in the cache.
@@ -100,7 +106,8 @@ def parse_chunks(
             continue
         threads = None if workers == 1 else max(1, cores() // workers)
         try:
-            yield from ordered_map(partial(_parse, engine, mode, cache, threads), chain([sentences], rest), workers)
+            parse = partial(_parse, engine, mode, cache, threads)
+            yield from ordered_map(parse, chain([sentences], rest), workers, devices)
         except WorkerDiedError as error:
             raise InputError(
                 "a parsing process died, most likely for lack of memory",

@@ -8,6 +8,7 @@ manifest.json                          fingerprints of the inputs, counts, omitt
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,7 @@ def parse_command(
     workers: int = 1,
     cache: Path | None = None,
     morphology: bool = False,
+    devices: Sequence[str] = (),
 ) -> dict[str, int]:
     """Parse every split of a source into ``out``, and return the number of sentences of each split.
 
@@ -96,7 +98,8 @@ def parse_command(
         InputError: The folder has other content, or the source or the parser cannot be opened.
     """
     opened = open_source(source_spec)
-    source = ParsedSource(opened, open_engine(engine, morphology=morphology), cache, tokens, workers)
+    parser = open_engine(engine, morphology=morphology)
+    source = ParsedSource(opened, parser, cache, tokens, workers, devices=devices)
     with Display() as shown:
         if isinstance(opened, FileSource):
             shown.message(f"parse {source_spec}: {opened.read_as}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -35,11 +35,13 @@ class ParsedSource:
     """
 
     def __init__(self, source: Source, engine: Engine, cache: Path | None = None, tokens: Tokens = "source",
-                 workers: int = 1, report: Callable[[str, int], None] | None = None) -> None:  # fmt: skip
+                 workers: int = 1, report: Callable[[str, int], None] | None = None,
+                 devices: Sequence[str] = ()) -> None:  # fmt: skip
         if tokens == "engine" and tuple(source.columns) != (FORM,):
             reason = f"--tokens engine takes plain text only, but the source has columns {', '.join(source.columns)}"
             raise InputError(reason, keys="tokens", hint="use --tokens source", code="conflict")
         self.source, self.engine, self.tokens, self.workers, self.report = source, engine, tokens, workers, report
+        self.devices = devices
         self.cache = ParseCache(cache or default_cache())
         self.skipped: dict[str, Counter[str]] = {}
         self.hits: Counter[bool] = Counter()
@@ -83,7 +85,7 @@ class ParsedSource:
             return
         first = 0
         for batch, outcomes in parsed:
-            rows = [self._ordered(o[0] | _kept(s)) for s, o in zip(batch, outcomes, strict=True) if o]
+            rows = [self._ordered(o[0] | _others(s)) for s, o in zip(batch, outcomes, strict=True) if o]
             if rows:
                 yield Corpus.of(rows, first)
             first += len(rows)
@@ -95,8 +97,8 @@ class ParsedSource:
         """Yield each batch of the source with the parses of each sentence. An omitted sentence has none."""
         waiting: deque[Corpus] = deque()
         done: list[list[Parsed]] = []
-        mode: Mode = "words" if self.tokens == "source" else "text"
-        for outcomes, hit in parse_chunks(self.engine, mode, self._chunks(split, waiting), self.cache, self.workers):
+        chunks = (chunk for batch in self._noted(split, waiting) for chunk in self._cut(batch))
+        for outcomes, hit in parse_chunks(self.engine, self.mode, chunks, self.cache, self.workers, self.devices):
             self.hits[hit] += 1
             self.skipped[split].update(o for o in outcomes if isinstance(o, str))
             done += [[] if isinstance(o, str) else o for o in outcomes]
@@ -111,12 +113,24 @@ class ParsedSource:
                 del done[: len(batch)]
         assert not done, "every outcome belongs to a sentence"
 
-    def _chunks(self, split: str, waiting: deque[Corpus]) -> Iterator[list[Any]]:
+    @property
+    def mode(self) -> Mode:
+        """``words`` if the parser gets the words of the source, else ``text``."""
+        return "words" if self.tokens == "source" else "text"
+
+    def chunks(self, split: str) -> Iterator[list[Any]]:
+        """Yield the chunks of a split as the parser gets them, without parsing them."""
+        return (chunk for batch in self.source.batches(split) for chunk in self._cut(batch))
+
+    def _noted(self, split: str, waiting: deque[Corpus]) -> Iterator[Corpus]:
         for batch in self.source.batches(split):
             waiting.append(batch)
-            sentences: list[Any] = batch.texts() if self.tokens == "engine" else [s.words for s in batch]
-            yield from (sentences[start : start + CHUNK] for start in range(0, len(sentences), CHUNK))
+            yield batch
+
+    def _cut(self, batch: Corpus) -> Iterator[list[Any]]:
+        sentences: list[Any] = batch.texts() if self.tokens == "engine" else [s.words for s in batch]
+        return (sentences[start : start + CHUNK] for start in range(0, len(sentences), CHUNK))
 
 
-def _kept(sentence: Sentence) -> dict[str, list[Any]]:
+def _others(sentence: Sentence) -> dict[str, list[Any]]:
     return {name: values for name, values in sentence.columns.items() if name not in TREE_COLUMNS}

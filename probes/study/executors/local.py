@@ -17,11 +17,11 @@ from pathlib import Path
 from pretrain.threads import use_threads
 from probes.stages.base import Stage
 from probes.study.executors.base import StageOutcome, run_stage
-from probes.study.executors.resources import VISIBLE, of_cell
+from probes.study.executors.resources import of_cell
 from synthlang.errors import InputError
 from synthlang.progress import Report
 from synthlang.store import Store
-from synthlang.workers import end_with_parent, plain_main, warm_up
+from synthlang.workers import VISIBLE, end_with_parent, plain_main, warm_up
 
 
 class InlineExecutor:

@@ -14,9 +14,8 @@ from pretrain.threads import threads_for
 from probes.study.executors.base import Machine
 from synthlang import __version__
 from synthlang.progress import Report
-from synthlang.workers import cores
+from synthlang.workers import VISIBLE, cores
 
-VISIBLE = "CUDA_VISIBLE_DEVICES"
 CPU_INFO = Path("/proc/cpuinfo")
 GPU_INFO = Path("/proc/driver/nvidia/gpus")
 
