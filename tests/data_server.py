@@ -109,8 +109,8 @@ class _Handler(BaseHTTPRequestHandler):
         if fault is not None and fault.status:
             self._send(fault.status, b"", fault.headers)
         elif found := TREE.fullmatch(path):
-            asked = parse_qs(urlsplit(self.path).query)
-            self._tree(*found.groups(), whole=asked.get("recursive") in (["true"], ["True"]))
+            asked = parse_qs(urlsplit(self.path).query).get("recursive", [""])
+            self._tree(found[1], found[2], found[3], whole=asked[0].lower() == "true")
         elif found := REVISION.fullmatch(path):
             commits = [commit for repo, commit in self.data.repos if repo == found[1]]
             self._json({"id": found[1], "sha": commits[0]} if commits else None, "RepoNotFound")

@@ -43,7 +43,7 @@ class ParseStage(Stage):
     kind: Literal["parse"] = "parse"
     config: PartConfig
     cache: str
-    workers: int = Field(1, ge=1)
+    workers: int = Field(default=1, ge=1)
 
     @property
     def label(self) -> str:
