@@ -30,6 +30,8 @@ FOREIGN = {
     **dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), UTF16 := ("UTF-16", "convert it: iconv -f UTF-16 -t UTF-8 FILE > NEW")),
 }
 """First bytes of content that is not UTF-8 text, the name of the format, and the hint of the error."""
+SIZE = 4
+"""Number of bytes at the end of a gzip file that state its unpacked size."""
 START = 64
 """Number of bytes by which the format of a file is recognised."""
 LIMIT = "SYNTHLANG_UNPACKED_RATIO"
@@ -64,8 +66,12 @@ def open_packed(path: Path) -> Iterator[io.BufferedReader[Any]]:
         InputError: The file is not a gzip file, is damaged, or unpacks to more than the limit.
     """
     try:
-        with gzip.open(path) as packed, io.BufferedReader(Limited(packed, path, _most(packed))) as handle:
-            yield handle
+        with gzip.open(path) as packed:
+            most = _most(packed)
+            if most is not None and stated_size(path) > most:
+                raise unpacks_to_more(path, most)
+            with io.BufferedReader(Limited(packed, path, most)) as handle:
+                yield handle
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         hint = "download the file again"
         raise InputError(f"is damaged or not a gzip file: {error}", path, hint=hint, code="damaged") from error
@@ -87,10 +93,27 @@ class Limited(io.RawIOBase):
         count = int(self._packed.readinto(buffer))
         self.count += count
         if self._most is not None and self.count > self._most:
-            reason = f"unpacks to more than {self._most >> 20:,} MB"
-            hint = f"if the file is correct, unpack it, or set {LIMIT} to more than {_ratio():,}"
-            raise InputError(reason, self._path, hint=hint, code="range")
+            raise unpacks_to_more(self._path, self._most)
         return count
+
+
+def stated_size(path: Path) -> int:
+    """Return the unpacked size at the end of a gzip file, modulo 2**32, of its last member.
+
+    A file of line breaks is refused by it at once. Lines up to the limit would take minutes.
+    """
+    with path.open("rb") as file:
+        if file.read(len(GZIP)) != GZIP or file.seek(0, os.SEEK_END) < SIZE:
+            return 0
+        file.seek(-SIZE, os.SEEK_END)
+        return int.from_bytes(file.read(SIZE), "little")
+
+
+def unpacks_to_more(path: Path, most: int) -> InputError:
+    """Return the error for a file that unpacks to more than ``most`` bytes."""
+    reason = f"unpacks to more than {most >> 20:,} MB"
+    hint = f"if the file is correct, unpack it, or set {LIMIT} to more than {_ratio():,}"
+    return InputError(reason, path, hint=hint, code="range")
 
 
 def most_unpacked(size: int) -> int:

@@ -46,6 +46,20 @@ def test_a_small_file_that_unpacks_to_much_is_refused_before_it_is_unpacked(case
     assert refused(read, path) == ("x.txt.gz", "range")
 
 
+def test_a_file_that_states_a_size_over_the_limit_is_refused_before_a_line_is_read(tmp_path, monkeypatch):
+    path = tmp_path / "x.txt.gz"
+    path.write_bytes(gzip.compress(b"\n" * (1 << 20)))
+    monkeypatch.setattr(packed, "Limited", None)  # which reads
+    assert refused(open_source, f"text:{path}") == ("x.txt.gz", "range")
+
+
+@pytest.mark.parametrize("end", [gzip.compress(b"a b\n"), bytes(4)])
+def test_a_file_whose_end_states_another_size_is_refused_at_the_limit(tmp_path, end):
+    path = tmp_path / "x.txt.gz"
+    path.write_bytes(gzip.compress(b"\n" * (1 << 20)) + end)
+    assert refused(open_source, f"text:{path}") == ("x.txt.gz", "range")
+
+
 FOREIGN = {
     "gzip": gzip.compress(b"a b\n"),
     "zip": b"PK\x03\x04" + bytes(30),
