@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synthlang.corpus import Corpus
+from synthlang.dictionary import word_dictionary
 from synthlang.dictionary.draw_command import derived_words, dictionary_command, natural_words, write_drawn
 from synthlang.dictionary.word_dictionary import (
     NO_SOURCE,
@@ -273,3 +274,22 @@ def test_words_that_no_line_can_hold(tmp_path, word):
     for pair in ((word, "b"), ("a", word)):
         assert refused(write_muse, [("x", "y"), pair], tmp_path / "d.txt") == ("d.txt", "format")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("used", "total", "swapped", "line"),
+    [
+        (3, 4, 1, "3 of 4 pairs of the dictionary are used (75 %)"),
+        (1, 4, 1, "1 of 4 pairs of the dictionary are used (25 %)"),
+        (1, 5, 0, "warning: only 1 of 5 pairs of the dictionary are used (20 %)"),
+        (
+            148,
+            10872,
+            1592,
+            "warning: only 148 of 10,872 pairs of the dictionary are used (1 %); 1,592 if its columns are swapped, "
+            "so check their order",
+        ),
+    ],
+)
+def test_the_line_on_used_pairs_warns_and_suspects_swapped_columns(used, total, swapped, line):
+    assert word_dictionary.told_use(used, total, swapped) == line
