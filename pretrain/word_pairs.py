@@ -1,4 +1,4 @@
-"""Pairs of ids that translate each other in the source and in another language of a run."""
+"""Pairs of ids that are translations between the source language and another language, and their alignment score."""
 
 from __future__ import annotations
 

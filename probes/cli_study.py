@@ -28,7 +28,8 @@ def study(
     config: Annotated[
         Path | None,
         argument(
-            "YAML file, or name of a study in synthlang configs studies (default: none, for --init).",
+            "YAML file, or name of a study (synthlang configs studies lists them). Required unless --init is given "
+            "(default: none).",
             **names_of("studies"),
         ),
     ] = None,

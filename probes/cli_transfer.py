@@ -106,7 +106,8 @@ def compare(
 ) -> None:
     """Test whether results differ from a baseline.
 
-    The first file is the baseline. Each other file is compared with it by a paired t-test and a permutation test.
+    The first file is the baseline. Each other file is compared with it on the same test items. Scores that are means
+    over items get a paired t-test, and other scores get a permutation test.
     """
     from probes.transfer.transfer_command import show_comparison
 

@@ -236,8 +236,12 @@ def json_of(raw: bytes, path: Path, codec: str = "utf-8") -> Any:
         raise InputError(
             f"is not JSON: {error.msg}", path, error.lineno, hint="correct this line", code="format"
         ) from error
-    except (ValueError, RecursionError) as error:  # a number of thousands of digits, thousands of brackets
-        raise InputError(f"cannot be read as JSON: {error}", path, hint="correct the file", code="format") from error
+    except ValueError as error:
+        raise InputError(
+            "has a number with thousands of digits", path, hint="shorten this number", code="format"
+        ) from error
+    except RecursionError as error:
+        raise InputError("has thousands of nested brackets", path, hint="reduce the nesting", code="format") from error
 
 
 def lines_of(handle: IO[bytes], path: Path) -> Iterator[tuple[int, str]]:

@@ -99,7 +99,10 @@ def warm_up(module: str) -> Any:
 
 @contextmanager
 def plain_main(is_plain: bool = True) -> Iterator[None]:
-    """Hide the main module while processes start, so that they do not import it again."""
+    """Hide the main module while processes start, so that they do not import it again.
+
+    If ``is_plain`` is false, the main module stays visible.
+    """
     main = sys.modules["__main__"]
     if is_plain:
         sys.modules["__main__"] = ModuleType("__main__")

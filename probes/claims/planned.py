@@ -16,10 +16,10 @@ from synthlang.wording import plural
 Planned = int | Mapping[str, int]
 """The number of models of all claims, or of each claim by its id."""
 Status = Literal["confirmed", "exploratory", "not yet judged"]
-"""How a verdict came about.
+"""Status of a verdict.
 
-``confirmed`` is a verdict on the number of models that was planned, whatever it says. ``exploratory`` is a verdict on
-models of which no number was planned. ``not yet judged`` claims wait for planned models.
+``confirmed`` is any verdict on the number of models that was planned. ``exploratory`` is a verdict without a planned
+number of models. A claim that is ``not yet judged`` waits for planned models.
 """
 STATUSES: tuple[Status, ...] = get_args(Status)
 

@@ -42,7 +42,7 @@ AxisLabels = Mapping[str, tuple[str, ...]]
 LabelsOfAxis = Annotated[list[str], Field(min_length=1)]
 Layer = int | Literal["first", "last", "lower", "upper", "middle", "mean", "best", "each"]
 TestedOn = Literal["derived languages"]
-"""What stands for the natural languages that a claim names, in studies of one scale."""
+"""Languages that replace the natural languages of a claim, in studies of one scale."""
 Relation = Literal["greater", "less", "non_inferior", "non_superior", "equivalent"]
 _Entry = TypeVar("_Entry", bound="ClaimEntry")
 

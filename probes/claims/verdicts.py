@@ -99,7 +99,7 @@ class Verdict:
 
     @property
     def status(self) -> Status:
-        """How the verdict came about."""
+        """Status of the verdict: confirmed, exploratory or not yet judged."""
         return status_of(self.plans)
 
     @property

@@ -147,7 +147,7 @@ def read_static(
     """Read or train static vectors.
 
     Args:
-        given: The sentence pairs to train on.
+        given: The input of the probe. Its sentence pairs determine the sentences to train on.
         config: The settings of the vectors.
         corpora: The sentences of the other language and of the source language.
         wanted: Codes of the measured words of each side. fastText also makes vectors for those that training lacks.
@@ -155,7 +155,8 @@ def read_static(
         report: Receives the progress.
 
     Raises:
-        InputError: gensim is not installed, or a file has no vectors.
+        InputError: gensim is not installed, the training fails (``train_vectors``), or a file cannot be read or is
+            malformed (``read_vec``).
     """
     found = []
     for i, (corpus, codes) in enumerate(zip(corpora, wanted, strict=True)):

@@ -100,7 +100,7 @@ def check_constructed(language: str | None, has_text: bool, natural: bool, same:
         raise InputError(reason, keys="pairs", hint=hint, code="missing")
     if same:
         reason = f"{language} is the source language itself, so there is nothing to align"
-        raise InputError(reason, keys="pairs", hint=hint, code="conflict")
+        raise InputError(reason, keys="pairs", hint=f"choose another language, or {hint}", code="conflict")
 
 
 def _check(name: str, pair: PairConfig, store: Store | None) -> None:

@@ -56,7 +56,7 @@ class PoolVerdict(Verdict):
     """The verdict of one pool on a claim or a printed number.
 
     Attributes:
-        tested_on: What stands for the natural languages that the claim names.
+        tested_on: Languages that replace the natural languages of the claim, or None.
     """
 
     pool: str = ""

@@ -89,7 +89,7 @@ class Requirements:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the tokens of all stages are known."""
+        """True if the tokens of all stages are known."""
         return not any(one.kind in NOUNS and not one.flops for one in self.costs)
 
     @property

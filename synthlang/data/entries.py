@@ -1,4 +1,4 @@
-"""The catalogue of data sets, ``configs/data.yaml``: what fills each folder under ``data/``."""
+"""The catalogue of data sets, ``configs/data.yaml``, with the source of each folder under ``data/``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Variant = Literal["main", "lab"]
 
 
 class Origin(StrictModel):
-    """Where the files of a data set come from, and what becomes of them."""
+    """Source of the files of a data set, with their conversion, licence and evidence."""
 
     source: Source
     """The source."""
@@ -44,10 +44,13 @@ class Origin(StrictModel):
     items: int | None = Field(default=None, gt=0)
     """Number of labelled items for training, or null for other data and where it is unknown. Forecasts use it."""
     evidence: Evidence
-    """What the source was verified by: a page of the source, public repositories that use it, one of these for a part
-    of it, or nothing."""
+    """Evidence for the source: ``page``, ``repository``, ``partly`` or ``none``.
+
+    ``page`` is a page of the source, and ``repository`` are public repositories that use it. With ``partly``, the
+    evidence covers only a part of the source.
+    """
     checked: str
-    """What was found there."""
+    """Findings from this evidence."""
     steps: tuple[Step, ...] = ()
     """Steps after the download, in their order."""
     note: str = ""
@@ -55,7 +58,7 @@ class Origin(StrictModel):
 
     @property
     def is_fetched(self) -> bool:
-        """Whether ``fetch`` downloads it."""
+        """True if ``fetch`` downloads the data set."""
         return not isinstance(self.source, ByHand | MadeOf)
 
     def steps_at(self, size: str | None) -> tuple[Step, ...]:
@@ -67,19 +70,19 @@ class DataSet(Origin):
     """An entry: a folder or some files under ``data/``.
 
     Attributes:
-        title: Its description.
+        title: Description of the data set.
     """
 
     title: str
-    """What it is."""
+    """Description of the data set."""
     used: str
-    """The papers and sections that use it."""
+    """Papers and sections that use the data set."""
     layout: Layout
     """The reader of the folder."""
     fills: tuple[str, ...] = ()
-    """The files that it fills, below ``data/`` (default: the folder of its name)."""
+    """Files of the data set, below ``data/`` (default: the folder with the name of the data set)."""
     lab: Origin | None = None
-    """The free source at the size ``lab``, if it is another one."""
+    """Free source at the size ``lab``, if it differs from the main source."""
 
     def origin(self, size: str | None) -> Origin:
         """Return the source at a size."""

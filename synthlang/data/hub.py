@@ -35,9 +35,9 @@ class HubFile:
         source: The data set.
         revision: The commit.
         name: The path in the repository.
-        size: Its size in bytes.
-        sha256: Its SHA-256 if the hub states it, as for all large files.
-        blob: Otherwise its Git blob id, which is a SHA-1.
+        size: Size in bytes.
+        sha256: SHA-256 of the file if the hub states it, as for all large files.
+        blob: Git blob id of the file (a SHA-1) if the hub states no SHA-256.
     """
 
     source: HubFiles
@@ -49,7 +49,7 @@ class HubFile:
 
     @property
     def has_checksum(self) -> bool:
-        """Whether the hub states a checksum. A mirror does not."""
+        """True if the hub states a checksum. A mirror states none."""
         return self.sha256 is not None or self.blob is not None
 
     @property

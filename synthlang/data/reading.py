@@ -1,4 +1,4 @@
-"""Data sets read by the readers that studies use: what is in them, or why they cannot be read."""
+"""Contents of data sets, counted with the readers that studies use."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ SHOWN = 8
 
 @dataclass
 class Content:
-    """What a split or a file of a data set has.
+    """Contents of a split or a file of a data set.
 
     Attributes:
-        unit: The word for its items.
+        unit: Name of the items, in the plural.
         items: Number of items.
         labels: Number of items, or words, with each label.
     """

@@ -1,7 +1,7 @@
-"""``SOURCES.json`` in the folder of data: where each data set came from, and what was written.
+"""``SOURCES.json`` in the folder of data, with the source and the written files of each data set.
 
-The record also serves as the memory of checksums. Where no checksum of a file is known, the first one that came is
-trusted, and a later download of the same address must have the same.
+The record also stores checksums. If the checksum of a file is not known, the checksum of the first download is trusted.
+A later download from the same address must have the same checksum.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ FORMAT = 1
 
 
 class Received(StrictModel):
-    """A file that came."""
+    """A downloaded file."""
 
     url: str
-    """Its address."""
+    """Address of the file."""
     size: int
-    """Its size in bytes."""
+    """Size in bytes."""
     sha256: str
-    """Its SHA-256."""
+    """SHA-256 in hexadecimal."""
     verified: bool
-    """True if a checksum was known before: in the catalogue, or from the hub."""
+    """True if the catalogue or the hub gave a checksum before the download."""
 
 
 class Written(StrictModel):
-    """A file that was written."""
+    """A written file."""
 
     size: int
-    """Its size in bytes."""
+    """Size in bytes."""
     sha256: str
-    """Its SHA-256."""
+    """SHA-256 in hexadecimal."""
 
 
 class SetRecord(StrictModel):
@@ -53,13 +53,13 @@ class SetRecord(StrictModel):
     source: Mapping[str, Any]
     """The source, as in the catalogue."""
     revision: str | None
-    """The revision that came."""
+    """The downloaded revision."""
     licence: str
     """The licence."""
     received: tuple[Received, ...]
-    """The files that came."""
+    """The downloaded files."""
     written: Mapping[str, Written]
-    """The files that were written, below the folder of data."""
+    """The written files, by their paths below the folder of data."""
     omitted: Mapping[str, int] = {}
     """Counts of omissions of the conversion, by reason."""
     steps: tuple[StepRecord, ...] = ()
@@ -81,17 +81,17 @@ class Record(StrictModel):
     """The record of each data set by its name."""
 
     def with_set(self, name: str, record: SetRecord) -> Record:
-        """Return the records with one more, or with another one of this name."""
+        """Return the records with a record added, which replaces an earlier record of this name."""
         return Record(format=FORMAT, sets={**self.sets, name: record})
 
     def known_sha256(self, url: str) -> str | None:
-        """Return the SHA-256 of the file that came from an address earlier, or None."""
+        """Return the SHA-256 of an earlier download from an address, or None."""
         files = (file for one in self.sets.values() for file in one.received)
         return next((file.sha256 for file in files if file.url == url), None)
 
 
 def read_record(root: Path) -> Record:
-    """Return the records of a folder of data, which may be none.
+    """Return the records of a folder of data. A folder without ``SOURCES.json`` has no records.
 
     Raises:
         InputError: The file is damaged, or a later version of synthlang wrote it.

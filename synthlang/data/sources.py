@@ -45,7 +45,7 @@ class UrlFile:
 
     @property
     def has_checksum(self) -> bool:
-        """Whether a checksum is known before the download."""
+        """True if a checksum is known before the download."""
         return self.sha256 is not None
 
     @property
@@ -182,13 +182,13 @@ class ByHand(StrictModel):
     kind: Literal["hand"]
     """Data that a person has to obtain."""
     obtain: str
-    """How a person obtains it."""
+    """Instructions for obtaining the data."""
     layout: str
     """The files that the folder must have."""
 
     @property
     def address(self) -> str:
-        """How to obtain it."""
+        """Instructions for obtaining the data."""
         return self.obtain
 
     @property

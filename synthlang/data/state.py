@@ -1,4 +1,4 @@
-"""The state of data sets in a folder, and what the missing ones cost."""
+"""State of the data sets in a folder, and sizes of the missing ones."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class Item:
     """A data set at a size, in a folder of data.
 
     Attributes:
-        name: Its name.
-        data: Its entry.
-        origin: Its source at the size.
-        state: Whether it is there. A folder without a record was filled by hand.
+        name: Name of the data set.
+        data: Entry of the data set in the catalogue.
+        origin: Source of the data set at the size.
+        state: State of the files. A folder without a record counts as filled by hand.
     """
 
     name: str
@@ -35,12 +35,12 @@ class Item:
 
     @property
     def is_here(self) -> bool:
-        """Whether all its files are there."""
+        """True if all files of the data set are there."""
         return self.state != "missing"
 
     @property
     def get(self) -> str:
-        """How to get it: by a fetch, or by hand."""
+        """Way to get the data set: ``fetch`` or ``by hand``."""
         return "by hand" if isinstance(self.origin.source, ByHand) else "fetch"
 
 

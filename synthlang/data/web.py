@@ -35,7 +35,7 @@ BLOCK = 1 << 18
 AGAIN = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS, *(code for code in HTTPStatus if code >= 500)}
 RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
 LOST = (http.client.HTTPException, OSError)
-"""What a broken connection raises."""
+"""Errors that a broken connection raises."""
 RESUME = "run the same command again, which continues"
 Count = Callable[[int], None]
 

@@ -63,8 +63,11 @@ def read_weighted(path: Path) -> dict[Pair, float]:
     columns = 0
     for number, words in _lines(path):
         weight = _weight(words[2]) if len(words) == 3 else 1.0
-        if len(words) not in (2, 3) or weight is None:
-            raise _not_a_pair(words, ", optionally with a weight above 0", path, number)
+        if len(words) not in (2, 3):
+            raise _not_a_pair(words, " and optionally a weight", path, number)
+        if weight is None:
+            reason = f"the weight must be a number above 0, not {words[2]!r}"
+            raise InputError(reason, path, number, hint="correct or delete the line", code="range")
         if columns not in (0, len(words)):
             reason = "only some lines have a weight"
             raise InputError(reason, path, number, hint="give every line a weight or none", code="format")
@@ -87,7 +90,7 @@ def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _not_a_pair(words: Sequence[str], also: str, path: Path, line: int) -> InputError:
-    reason = f"must be a source word and a target word{also}, but has {len(words)} columns"
+    reason = f"the line must have a source word and a target word{also}, but it has {len(words)} columns"
     return InputError(reason, path, line, hint="correct or delete the line", code="format")
 
 

@@ -292,7 +292,10 @@ class Weights:
         self.trie, self.ngram_weights = Trie(ngrams), np.asarray(list(ngrams.values()))
 
     def pairs(self, items: Sequence[Item]) -> Floats:
-        """Return the weights of two items, [categories, items + 2, items + 2]. BOS and EOS come after the items."""
+        """Return the weight of each pair of items in each category, [categories, items + 2, items + 2].
+
+        BOS and EOS come after the items. The categories are those of ``permutations.CATEGORIES``.
+        """
         family, first, second = self._pairs
         total = np.zeros((len(FAMILIES), len(items) + 2, len(items) + 2))
         for view in zip(*map(views, items), strict=True):

@@ -208,7 +208,7 @@ def _goes_on(words: list[str], start: int, at: int, end: int) -> bool:
 
 @dataclass(frozen=True)
 class SegmentedText:
-    """The words of a text by the rules of this module, with their places.
+    """The words of a text with their places.
 
     Attributes:
         words: All words.

@@ -1,1 +1,1 @@
-"""The transforms, one file for each kind: base.py has their base class, table.py lists all of them."""
+"""The transforms. ``base.py`` has their base class, and ``table.py`` lists all of them."""

@@ -1,4 +1,4 @@
-"""What all conversions share: the files that came, rows of Parquet files, and lines of text."""
+"""Functions and classes of all conversions: downloaded files, rows of Parquet files, and lines of text."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BREAKS = re.compile(r"[\t\r\n\x00]+")
 
 
 class Given:
-    """The files that came, by the names that conversions use.
+    """The downloaded files, by the names that conversions use.
 
     Args:
         files: The path of each file.

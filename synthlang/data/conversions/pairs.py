@@ -21,7 +21,7 @@ SAYS = 20_000
 
 class _Pairs(Converter):
     words: Splitter = "rules"
-    """How to split a line into words: by our rules, or at spaces."""
+    """Rule for splitting a line into words: ``rules`` of running text, or ``spaces``."""
     sentences: int | None = Field(default=None, ge=1)
     """Number of pairs to keep from the start (default: all)."""
 

@@ -1,4 +1,4 @@
-"""What all steps share: their settings, the tools that run them, and the estimate of their time."""
+"""Base class of steps, with the settings of all steps, the tools that run them, and the estimate of their time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from synthlang.wording import duration, large
 
 @dataclass(frozen=True)
 class Tools:
-    """What a step runs with.
+    """Resources with which a step runs.
 
     Attributes:
         cache: Folder of finished parts of an interrupted step.
@@ -50,7 +50,7 @@ class BaseStep(StrictModel):
     """Base class of steps. A subclass has ``kind``, its options, ``check`` and a way to run."""
 
     unit: ClassVar[str]
-    """The word for what is counted, in the plural."""
+    """Name of the counted units, in the plural."""
 
     at: Literal["paper", "lab"] | None = None
     """The size that needs the step (default: all sizes). A fetch without a size leaves such a step out."""
@@ -59,7 +59,7 @@ class BaseStep(StrictModel):
 
     @property
     def about(self) -> str:
-        """What the step does, with its engine and model."""
+        """Effect of the step, with its engine and model."""
         raise NotImplementedError
 
     @property

@@ -59,9 +59,10 @@ class Node:
         return f"advmod {self.form}" if self.deprel == "advmod" else self.deprel
 
     def extent(self, without: tuple[str, ...] = ()) -> Span:
-        """Return the span of the words under a node, except its dependents with a relation in ``without``.
+        """Return the span of this word and its subtree, except dependents with a relation in ``without``.
 
-        The tree must be linearised. The omitted words must be at the edge of the span, such as "to" before its verb.
+        A dependent is left out with its own subtree, which must be at the edge of the span, such as "to" before its
+        verb. The tree must be linearised.
         """
         spans = [child.extent() for child in self.children if child.deprel not in without]
         start, stop = min((a for a, _ in spans), default=self.place), max((b for _, b in spans), default=0)
