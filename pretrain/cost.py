@@ -30,8 +30,8 @@ class ModelSize:
         outputs: Number of ids among which a labelled position chooses.
         others: Rows of the tables of positions and languages.
         copies: Further copies of separate layers.
-        dense: Whether the head has a dense layer and LayerNorm.
-        biased: Whether the output has a bias.
+        dense: True if the head has a dense layer and LayerNorm.
+        biased: True if the output has a bias.
     """
 
     layers: int

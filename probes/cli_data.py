@@ -44,7 +44,7 @@ To = Annotated[Path, option("Folder of the data (default: data).")]
 
 @data.command("list")
 def list_(study: For = None, size: Size = None, to: To = Path("data"), names: Names = None) -> None:
-    """List data sets: what is there, what is missing, sizes, licences, and how each was verified."""
+    """List data sets with their state, size, licence and evidence for the source."""
     probes.list_data(names or (), study, size=size, to=to)
 
 

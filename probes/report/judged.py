@@ -85,7 +85,7 @@ class PoolVerdict(Verdict):
 
     @property
     def circumstances(self) -> str:
-        """The status of the verdict, or the progress of its plan, and what was tested in place of natural languages."""
+        """The status of the verdict or the progress of its plan, and the languages that replaced natural ones."""
         if not self.was_run or (not self.parts and not self.plans):
             return ""
         status = self.text if self.status == "not yet judged" else self.status

@@ -202,7 +202,7 @@ class ContinualConfig(StrictModel):
 
 
 class TransferConfig(StrictModel):
-    """A task, its data, and how a model is fine-tuned on it. The defaults are those of ALIGN-MLM, appendix H."""
+    """A task, its data and the settings of fine-tuning. The defaults are those of ALIGN-MLM, appendix H."""
 
     smoke: ClassVar[Mapping[str, Any]] = {
         "train_items": 64,

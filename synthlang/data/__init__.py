@@ -1,4 +1,4 @@
-"""Data sets by name: what studies need, fetched, converted, recorded and checked.
+"""Data sets of studies by name: download, conversion, record and check.
 
 The functions here do what the commands ``synthlang data …`` do. ``configs/data.yaml`` is the catalogue.
 """

@@ -20,10 +20,10 @@ class Checked:
     """The result of the check of a data set.
 
     Attributes:
-        name: Its name.
-        fault: What is wrong, or "".
-        is_recorded: True if ``fetch`` wrote it. Otherwise a person filled it.
-        content: What each split or file has.
+        name: Name of the data set.
+        fault: Description of the fault, or "".
+        is_recorded: True if ``fetch`` wrote the data set. Otherwise it was filled by hand.
+        content: Content of each split or file.
     """
 
     name: str

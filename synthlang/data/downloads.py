@@ -33,7 +33,7 @@ class Wanted:
 
     Attributes:
         remote: The file.
-        size: Its size in bytes, or None if the server does not state it.
+        size: Size in bytes, or None if the server does not state it.
     """
 
     remote: UrlFile | HubFile

@@ -1,4 +1,4 @@
-"""The plan of ``synthlang data fetch``: what is needed, what will run, and what both cost."""
+"""The plan of ``synthlang data fetch``: downloads and steps, with their sizes and times."""
 
 from __future__ import annotations
 

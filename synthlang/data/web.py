@@ -50,11 +50,11 @@ def size_at(url: str) -> int | None:
 
 
 def download(file: UrlFile, url: str, target: Path, count: Count) -> None:
-    """Download a file to ``target``, or continue to.
+    """Download a file to ``target``. An interrupted download continues where it stopped.
 
     Args:
         file: The file.
-        url: Its address, which may be that of a mirror.
+        url: Address of the file, which may be that of a mirror.
         target: The path to write.
         count: Called with the number of bytes that came, or that an earlier call had downloaded.
 

@@ -1,4 +1,4 @@
-"""The probe ``minimal_pairs``: how often a model prefers the grammatical sentence of a pair."""
+"""The probe ``minimal_pairs``: share of pairs in which a model prefers the grammatical sentence."""
 
 from __future__ import annotations
 

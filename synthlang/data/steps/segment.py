@@ -209,7 +209,7 @@ def moved_spans(spans: str, text: str, words: Words) -> str:
     Args:
         spans: Spans such as ``3:5:time,6:9:place``, where the second number is the end.
         text: The text.
-        words: Its words, which have the same characters except for white space.
+        words: Words of the text, which have the same characters except for white space.
 
     >>> moved_spans("0:4:a,5:6:b", "abcd e", ["ab", "cd", "e"])
     '0:5:a,6:7:b'
