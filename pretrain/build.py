@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +17,7 @@ from pretrain.data.batch import RowSource
 from pretrain.data.batches import Batches
 from pretrain.data.causal import CausalMasker
 from pretrain.data.masking import Masker, random_word_tables
+from pretrain.data.quotas import Draws, Quotas, Stages
 from pretrain.data.sources import CopiesRows, ParallelRows, SentenceRows, StreamRows
 from pretrain.model.encoder import MaskedLM
 from pretrain.model.from_hf import from_hf
@@ -100,13 +101,29 @@ def train_batches(config: PretrainConfig, artifacts: Artifacts, report: Report =
     texts = _Texts(config, artifacts, report)
     found = dict.fromkeys(source for term in config.objective.on for source in term.rows(config.objective, texts))
     monolingual, parallel = ([s for s in found if (len(s.languages) == 1) == alone] for alone in (True, False))
-    languages, sampling = [artifacts.languages[source.languages[0]] for source in monolingual], config.sampling
-    if sampling.shares is None:
-        weights = sampling_weights(monolingual, [len(own.train) for own in languages], sampling.exponent, parallel)
+    quotas = _quotas(config, artifacts, monolingual, parallel)
+    return Batches([*monolingual, *parallel], quotas, build_masker(config, artifacts), config.seed)
+
+
+def _quotas(
+    config: PretrainConfig, artifacts: Artifacts, monolingual: Sequence[RowSource], parallel: Sequence[RowSource]
+) -> Quotas | Draws | Stages:
+    """Return the quotas of the sources by the settings of sampling."""
+    sampling, rows = config.sampling, config.batch.rows
+    languages = [artifacts.languages[source.languages[0]] for source in monolingual]
+
+    def by_shares(shares: Mapping[str, float]) -> tuple[Fraction, ...]:
+        return sampling_weights(monolingual, [shares[own.name] for own in languages], 1.0, parallel)
+
+    key = key_of("source", config.seed) if sampling.batches == "one-language" else None
+    if sampling.schedule:
+        firsts = [stage.first_step(config.steps) for stage in sampling.schedule]
+        return Stages(firsts, [by_shares(stage.shares) for stage in sampling.schedule], config.steps, rows, key)
+    if sampling.shares is not None:
+        weights = by_shares(sampling.shares)
     else:
-        weights = sampling_weights(monolingual, [sampling.shares[own.name] for own in languages], 1.0, parallel)
-    masker, alone = build_masker(config, artifacts), sampling.batches == "one-language"
-    return Batches([*monolingual, *parallel], weights, config.batch.rows, masker, config.seed, one_source=alone)
+        weights = sampling_weights(monolingual, [len(own.train) for own in languages], sampling.exponent, parallel)
+    return Quotas(weights, rows) if key is None else Draws(weights, rows, key)
 
 
 def dev_batches(config: PretrainConfig, artifacts: Artifacts, language: int) -> Batches:
@@ -122,7 +139,7 @@ def dev_batches(config: PretrainConfig, artifacts: Artifacts, language: int) -> 
     source = _monolingual(config, packing, artifacts, language, own.dev, f"{own.name} (dev)", causal=causal)
     masker = build_masker(config, artifacts, for_dev=True)
     also = ("positions", "valid") if config.objective.needing("pairs") else ()
-    return Batches([source], [1], config.batch.rows, masker, VALIDATION_SEED, also)
+    return Batches([source], Quotas([1], config.batch.rows), masker, VALIDATION_SEED, also)
 
 
 def build_masker(config: PretrainConfig, artifacts: Artifacts, for_dev: bool = False) -> Masker:

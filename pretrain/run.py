@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,8 @@ class Trainer(Loop[MaskedLM, Batch]):
     def write_line(self, row: dict[str, Any], steps_per_second: float) -> None:
         tokens = self.config.batch.tokens
         row |= {"tokens_per_second": round(steps_per_second * tokens, 1), "tokens_seen": self.step * tokens}
+        if self.config.sampling.schedule:
+            row |= {f"tokens_seen/{name}": rows * self.config.batch.length for name, rows in self.rows_seen().items()}
         if self.validation.due(self.step):
             self.check()
             with gathered(self.trains.losses):
@@ -87,6 +90,13 @@ class Trainer(Loop[MaskedLM, Batch]):
         if self.accelerator.is_main_process:
             note = f"loss {row['loss']:.3f}, {row['tokens_per_second'] / 1000:.1f}k tokens/s"
             self.report(f"pretrain {self.config.label}", self.step, self.steps, note)
+
+    def rows_seen(self) -> Counter[str]:
+        """Return the number of rows of each text and of each pair of texts up to this step."""
+        seen: Counter[str] = Counter()
+        for source, rows in zip(self.rows.sources, self.rows.quotas.before(self.step).tolist(), strict=True):
+            seen[source.name] += rows
+        return seen
 
     def _note_best(self, row: dict[str, Any]) -> None:
         perplexity = row.get(self.validation.deciding)  # None for a dev split without a word

@@ -11,11 +11,13 @@ import pytest
 from pretrain.build import dev_batches, sampling_weights, train_batches
 from pretrain.config import PretrainConfig
 from pretrain.data.batch import Batch, RowSource, Span
-from pretrain.data.batches import Batches
+from pretrain.data.batches import Batches, Epochs
+from pretrain.data.quotas import Draws, Quotas, Stages
 from pretrain.data.sources import CopiesRows, ParallelRows, SentenceRows, StreamRows
 from pretrain.objectives.table import NAMES
 from pretrain.prepare import prepare
 from synthlang.config import parse
+from synthlang.rng import key_of
 from synthlang.store import Store
 from synthlang.vocabularies import OURS
 from tests.data_cases import SHOWING, parallel_of, random_sentences, shards_of
@@ -39,11 +41,16 @@ def sources_of(kind):
 def batches(kind="stream", seed=0, rows=12, exponent=0.7, masker=None):
     sources = sources_of(kind)
     weights = sampling_weights(sources[:3], [len(t) for t in TEXTS], exponent, sources[3:])
-    return Batches(sources, weights, rows, masker or SHOWING, seed, one_source="one" in kind)
+    key = key_of("source", seed) if "one" in kind else None
+    quotas: Quotas | Draws | Stages = Quotas(weights, rows) if key is None else Draws(weights, rows, key)
+    if "stages" in kind:
+        quotas = Stages([0, 5, 9], [[1, 0, 0], [0, 3, 1], weights], 20, rows, key)
+    return Batches(sources, quotas, masker or SHOWING, seed)
 
 
 KINDS = ["stream", "sentences", "sentences alone", "stream tlm", "sentences tlm", "sentences alone tlm"]
 KINDS += ["stream, one language", "sentences alone tlm, one language"]
+KINDS += ["stream, stages", "stream, stages, one language"]
 
 
 def by_sample(parts):
@@ -140,6 +147,29 @@ def test_a_batch_of_one_language(kind):
     assert np.bincount(drawn) / 150 == pytest.approx(np.asarray(weights, float), abs=0.12)
     other = batches(kind, seed=1)
     assert drawn[:30] != [orders.index(other.batch(step).groups[0].spans) for step in range(30)]
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_stages_continue_the_rows_of_a_language(parts):
+    """Samples of each source are those of its epochs in order, whatever stage they are in."""
+    data = batches("stream, stages")
+    seen: dict[int, list[bytes]] = {0: [], 1: [], 2: []}
+    for step in range(12):
+        pieces = [data.batch(step, part, parts) for part in range(parts)]
+        step_rows = sorted(
+            (number, int(batch.languages[row, 0]), batch.input_ids[row].tobytes())
+            for batch in pieces
+            for row, number in enumerate(batch.samples)
+        )
+        languages = {language for _, language, _ in step_rows}
+        assert languages == ({0} if step < 5 else {1, 2} if step < 9 else {0, 1, 2})
+        for _, language, row in step_rows:
+            seen[language].append(row)
+    assert len(seen[0]) > 60 and len(seen[1]) > 36 and len(seen[2]) > 12
+    for language, found in seen.items():
+        source = data.sources[language]
+        expected = source.read(Epochs(0, language, source.rows).rows_of(np.arange(len(found)))).ids
+        assert [row.tobytes() for row in expected] == found
 
 
 def test_samples_of_any_numbers():
@@ -331,6 +361,24 @@ def test_copies_of_a_text_are_switched_anew(store, packing):
             assert of_row is None or np.array_equal(getattr(rows, field.name)[place], of_row[0]), field.name
     assert np.array_equal(single.read(np.arange(single.rows)).ids, source.read(np.arange(single.rows)).ids)
     assert (batches.batch(3).languages == train_batches(config, artifacts).batch(3).languages).all()
+
+
+@pytest.mark.parametrize("objective", ["mlm", "xlm"])
+def test_a_schedule_of_a_run(store, objective):
+    """Pairs keep their share of the rows in every stage, and languages share the others by the schedule."""
+    stages = [
+        {"start": 0, "shares": {"parent": 1, "trans+inv": 0}},
+        {"start": 0.25, "shares": {"parent": 0.1, "trans+inv": 0.9}},
+        {"start": 15, "shares": {"parent": 0, "trans+inv": 2}},
+    ]
+    data = train(store, objective, sampling={"schedule": stages})
+    own, rows = data.sources[0].rows + data.sources[1].rows, sum(source.rows for source in data.sources)
+    assert (own == rows) == (objective == "mlm")
+    drawn = np.asarray([data.quotas.before(step) for step in (0, 5, 15, 20)])
+    for counts, steps, share in zip(np.diff(drawn, axis=0), (5, 10, 5), (1.0, 0.1, 0.0), strict=True):
+        wanted = [steps * 8 * own / rows * part for part in (share, 1 - share)]
+        assert counts[:2] == pytest.approx(wanted, abs=1) and counts.sum() == steps * 8
+        assert [n == 0 for n in counts[:2]] == [share == 0, share == 1]
 
 
 def test_copies_that_would_be_the_same_are_refused():

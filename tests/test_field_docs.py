@@ -6,7 +6,7 @@ import pydantic
 import pytest
 
 from pretrain.adjust.config import AdamConfig, AdjustConfig, LossConfig
-from pretrain.config import model, objective, run, training
+from pretrain.config import model, objective, run, sampling, training
 from probes.reference import field_docstrings
 from synthlang.config import StrictModel
 from synthlang.dictionary.word_dictionary import DictionarySpec
@@ -19,7 +19,7 @@ from synthlang.vocabularies import ExtendSpec, VocabularySpec
 def configs() -> list[type[pydantic.BaseModel]]:
     parts = [
         value
-        for module in (model, objective, run, training)
+        for module in (model, objective, run, sampling, training)
         for value in vars(module).values()
         if isinstance(value, type) and issubclass(value, StrictModel) and value not in (StrictModel, DictionarySpec)
     ]

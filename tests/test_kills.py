@@ -33,6 +33,10 @@ OBJECTIVES: dict[str, dict[str, Any]] = {
             "kind": "sum", "dict_target": "switched",
             "weights": {"clm": 1.0, "mlm": 1.0, "tlm": 0.5, "dict": 2.0, "align": 10.0},
         },
+        "sampling": {"schedule": [
+            {"start": 0, "shares": {"parent": 0.7, "trans+inv": 0.3}},
+            {"start": 0.45, "shares": {"parent": 0, "trans+inv": 1}},
+        ]},
     },
     "one language": {
         "objective__kind": "mlm", "sharing": {"embeddings": "separate"},

@@ -6,8 +6,10 @@ import pytest
 
 from pretrain.config import ObjectiveConfig, PretrainConfig
 from pretrain.run import effective_batch
-from synthlang.config import parse
-from tests.refusals import refused
+from synthlang.config import dump_yaml, parse
+from synthlang.smoke import smaller
+from synthlang.strict_yaml import parse_yaml
+from tests.refusals import place_and_code, refusal, refused
 from tests.tiny import PRETRAIN, changed
 
 NATURAL: dict[str, Any] = {
@@ -80,6 +82,60 @@ def test_contradictions_of_natural_languages(values, place, code):
     assert refused(natural, **values) == (place, code)
 
 
+def scheduled(*stages, **sampling):
+    """Settings with stages (start, share of parent, share of trans+inv)."""
+    schedule = [{"start": start, "shares": {"parent": one, "trans+inv": two}} for start, one, two in stages]
+    return {"sampling": {"schedule": schedule} | sampling}
+
+
+@pytest.mark.parametrize(
+    ("values", "place", "code", "text"),
+    [
+        (scheduled((0, 1, 1), (3, 1, 2), (3, 1, 3)), "2.start", "conflict", "at step 3, but the stage before it at"),
+        (scheduled((0, 1, 1), (0.5, 1, 2), (2, 1, 3)), "2.start", "conflict", "at step 2, but the stage before it at"),
+        (scheduled((0, 1, 1), (0.1, 2, 1)), "1.start", "conflict", "at step 0, but the stage before it at step 0"),
+        (scheduled((0, 1, 1), (6, 2, 1)), "1.start", "range", "at step 6, but the run has 6 steps"),
+        (scheduled((0, 1, 1), (2.5, 2, 1)), "1.start", "range", "2.5 is neither a whole number of steps nor a share"),
+        (scheduled((0, 1, 1), (-1, 2, 1)), "1.start", "range", "must be greater than or equal to 0"),
+        (scheduled((1, 1, 1)), "0.start", "range", "the first stage starts at 1, not at 0"),
+        (scheduled((0, 1, 1), (3, 0, 0)), "1.shares", "range", "all shares are 0"),
+        (scheduled((0, 1, -1)), "0.shares.trans+inv", "range", "must be greater than or equal to 0"),
+        ({"sampling": {"schedule": [{"start": 0, "shares": {}}]}}, "0.shares", "range", "all shares are 0"),
+        (
+            {"sampling": {"schedule": [{"start": 0, "shares": {"parent": 1}}]}},
+            "0.shares",
+            "conflict",
+            "give a number for each of parent, trans+inv",
+        ),
+        (
+            {"sampling": {"schedule": [{"start": 0, "shares": {"parent": 1, "trans+inv": 1, "en": 1}}]}},
+            "0.shares",
+            "conflict",
+            "the names parent, trans+inv, en are not the names of the languages",
+        ),
+        (scheduled((0, 1, 1), shares={"parent": 1, "trans+inv": 1}), "", "conflict", "both shares and schedule"),
+    ],
+)
+def test_schedules_that_cannot_be(values, place, code, text):
+    error = refusal(config_of, **values)
+    assert place_and_code(error) == (".".join(["sampling.schedule", *filter(None, [place])]), code)
+    assert text in str(error) and "\n" not in str(error)
+
+
+def test_stages_start_at_steps_or_shares_of_the_run():
+    config = config_of(steps=1000, **scheduled((0, 1, 0), (0.29, 1, 1), (500, 0, 1), (0.9999, 1, 2)))
+    assert [stage.first_step(1000) for stage in config.sampling.schedule] == [0, 290, 500, 999]
+    assert [stage.first_step(18_265) for stage in config.sampling.schedule] == [0, 5296, 500, 18_263]
+    assert config_of(sampling={"schedule": []}) == config_of()
+
+
+def test_a_smoke_run_has_the_stages_that_its_steps_can_hold():
+    config = config_of(steps=1000, **scheduled((0, 1, 0), (10, 0, 1), (500, 1, 1), (0.9, 1, 2)))
+    small = smaller(config)
+    assert [(stage.start, stage.shares["trans+inv"]) for stage in small.sampling.schedule] == [(0, 1), (10, 1), (18, 2)]
+    assert parse(PretrainConfig, parse_yaml(dump_yaml(small), "the config")) == small
+
+
 def test_members():
     assert [(m.name, m.source) for m in config_of().all_languages] == [
         ("parent", PRETRAIN["source"]),
@@ -135,6 +191,9 @@ def test_the_fingerprint_covers_what_matters_and_nothing_else():
         {"sampling": {"exponent": 0.7}},
         {"sampling": {"shares": {"parent": 2, "trans+inv": 1}}},
         {"sampling": {"batches": "one-language"}},
+        scheduled((0, 1, 1)),
+        scheduled((0, 1, 1), (3, 1, 2)),
+        scheduled((0, 1, 1), (4, 1, 2)),
         {"objective__language_ids": True},
         {"objective__random_words": "same-language"},
         {"precision": "bfloat16"},

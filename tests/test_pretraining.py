@@ -5,6 +5,7 @@ import json
 import runpy
 import shutil
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -65,6 +66,39 @@ def test_a_stopped_run_ends_as_an_uninterrupted_one(finished, tmp_path, monkeypa
     assert not (tmp_path / "run" / "export").exists()
     pretrain(config_of(), tmp_path / "run", Store(finished / "store"))
     assert_same_run(finished / "run", tmp_path / "run")
+
+
+@pytest.mark.parametrize("batches", ["mixed", "one-language"])
+def test_a_run_with_a_schedule_stops_within_a_stage(finished, tmp_path, monkeypatch, batches):
+    """The log has the tokens of each language, and a resumed run is that of an uninterrupted one."""
+    stages = [
+        {"start": 0, "shares": {"parent": 1, "trans+inv": 0}},
+        {"start": 3, "shares": {"parent": 1, "trans+inv": 3}},
+    ]
+    config = config_of(sampling={"schedule": stages, "batches": batches}, log_every=1)
+    pretrain(config, tmp_path / "whole", Store(finished / "store"))
+    train = Step.__call__
+
+    def dies(self, step, batches):
+        if step == 5:
+            raise Killed
+        return train(self, step, batches)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Step, "__call__", dies)
+        with pytest.raises(Killed):
+            pretrain(config, tmp_path / "run", Store(finished / "store"))
+    assert steps_in(tmp_path / "run" / "checkpoints") == [2, 4]
+    pretrain(config, tmp_path / "run", Store(finished / "store"))
+    assert_same_run(tmp_path / "whole", tmp_path / "run")
+    rows = read_metrics(tmp_path / "run" / "metrics.jsonl")
+    one, two = ([row[f"tokens_seen/{name}"] // 48 for row in rows] for name in ("parent", "trans+inv"))
+    assert [row["tokens_seen"] for row in rows] == [48 * (a + b) for a, b in zip(one, two, strict=True)]
+    assert (one[:3], two[:3]) == ([8, 16, 24], [0, 0, 0])
+    if batches == "mixed":
+        assert (one[3:], two[3:]) == ([26, 28, 30], [6, 12, 18])
+    else:
+        assert {b - a for a, b in pairwise(two)} <= {0, 8}
 
 
 def test_the_run_folder(finished):

@@ -1,7 +1,8 @@
 """Numbers of samples of each source (exact, smooth and independent of the path to a step), and orders of rows."""
 
 from fractions import Fraction
-from itertools import pairwise
+from itertools import combinations, pairwise
+from math import floor
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy.stats import chisquare
 import pretrain.data.quotas as module
 from pretrain.build import sampling_weights
 from pretrain.data.batches import Epochs
-from pretrain.data.quotas import Draws, Quotas
+from pretrain.data.quotas import Draws, Quotas, Stages
 from synthlang.rng import uniform
 
 WEIGHTS: dict[str, list[Fraction | int]] = {
@@ -105,6 +106,88 @@ def test_a_source_is_drawn_for_each_step_by_its_weight(name, monkeypatch):
     if len(weights) > 1:
         assert chisquare(counts / 12, np.asarray(shares) * steps).pvalue > 0.001
         assert Draws(WEIGHTS[name], 12, key=6).before(steps).tolist() != counts.tolist()
+
+
+SCHEDULES: dict[str, tuple[list[int], list[list[Fraction | int]]]] = {
+    "imbalance": ([0, 25, 50, 75], [[1, 9], [9, 1], [1, 1], [1, 1]]),
+    "first, then second": ([0, 40], [[1, 0], [0, 1]]),
+    "three languages": ([0, 10, 11, 63], [[3, 5, 7], [0, 1, 1], [1, 0, 0], [2, 0, 5]]),
+    "a curriculum": (list(range(100)), [[100 - n, n, 7] for n in range(100)]),
+    "irrational": ([0, 33], [[Fraction(2**0.5), Fraction(5**0.5), 1], [Fraction(0.1), 0, Fraction(0.9)]]),
+    "one stage": ([0], [[2, 1]]),
+}
+
+
+def slow_totals(firsts, weights, steps, rows):
+    """Samples of each source in each stage: of all roundings the one nearest to the sums of shares up to its end."""
+    sources, due = range(len(weights[0])), [Fraction(0)] * len(weights[0])
+    had, result = [0] * len(due), []
+    for (first, stop), own in zip(pairwise([*firsts, steps]), weights, strict=True):
+        exact = [Fraction(w) / sum(map(Fraction, own)) * (stop - first) * rows for w in own]
+        due = [d + e for d, e in zip(due, exact, strict=True)]
+        more = (stop - first) * rows - sum(map(floor, exact))
+        broken = [i for i in sources if exact[i].denominator > 1]
+        roundings = [[floor(exact[i]) + (i in up) for i in sources] for up in combinations(broken, more)]
+        best = min(roundings, key=lambda given: sum((due[i] - had[i] - given[i]) ** 2 for i in sources))
+        had = [h + g for h, g in zip(had, best, strict=True)]
+        result.append(best)
+    return result
+
+
+@pytest.mark.parametrize("rows", [1, 7, 64])
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_stages_have_the_samples_of_a_slow_computation(name, rows):
+    firsts, weights = SCHEDULES[name]
+    stages, steps = Stages(firsts, weights, 100, rows), 100
+    counts = [stages.before(step).tolist() for step in range(steps + 1)]
+    for (first, stop), total in zip(pairwise([*firsts, steps]), slow_totals(firsts, weights, steps, rows), strict=True):
+        here = [[n - before for n, before in zip(row, counts[first], strict=True)] for row in counts[first : stop + 1]]
+        assert here[-1] == total
+        assert violation(here, total, rows) is None
+        assert all(n == 0 for row in here for n, share in zip(row, total, strict=True) if share == 0)
+    for stage, total in enumerate(slow_totals(firsts, weights, steps, rows)):
+        assert all(n == 0 for n, weight in zip(total, weights[stage], strict=True) if weight == 0)
+
+
+def test_short_stages_do_not_drift():
+    """A hundred stages of one step, each with 0.48 samples of a source: 48 in all, where each for itself has none."""
+    weights, rows = [Fraction(6, 100), Fraction(94, 100)], 8
+    stages = Stages(list(range(100)), [weights] * 100, 100, rows)
+    counts = [stages.before(step).tolist() for step in range(101)]
+    assert violation(counts, weights, rows) is None and counts[-1] == [48, 752]
+    alone = sum(Stages([0], [weights], 1, rows).before(1)[0] for _ in range(100))
+    assert alone == 0
+
+
+@pytest.mark.parametrize("key", [None, 5])
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_a_step_of_a_stage_is_the_same_however_it_is_reached(name, key, monkeypatch):
+    firsts, weights = SCHEDULES[name]
+    whole = Stages(firsts, weights, 100, 12, key)
+    expected = [whole.before(step).tolist() for step in range(100)]
+    monkeypatch.setattr(module, "BLOCK", 8)
+    for step in (99, 0, 39, 40, 41, 64, 8, 7):
+        assert Stages(firsts, weights, 100, 12, key).before(step).tolist() == expected[step]
+    back = Stages(firsts, weights, 100, 12, key)
+    assert [back.before(step).tolist() for step in reversed(range(100))] == expected[::-1]
+
+
+def test_one_stage_has_the_samples_of_quotas():
+    stages, quotas = Stages([0], [[2, 1]], 3000, 12), Quotas([2, 1], 12)
+    assert [stages.before(s).tolist() for s in range(3001)] == [quotas.before(s).tolist() for s in range(3001)]
+
+
+def test_sources_are_drawn_by_the_shares_of_the_stage():
+    stages = Stages([0, 2000, 4000], [[1, 3, 0], [1, 3, 0], [0, 1, 9]], 6000, 12, key=5)
+    drawn = np.diff([stages.before(step) for step in range(6001)], axis=0) // 12
+    assert (drawn.sum(axis=1) == 1).all()
+    one, two, three = (drawn[first : first + 2000] for first in (0, 2000, 4000))
+    assert one[:, 2].sum() == two[:, 2].sum() == three[:, 0].sum() == 0
+    for stage, shares in ((one[:, :2], [0.25, 0.75]), (two[:, :2], [0.25, 0.75]), (three[:, 1:], [0.1, 0.9])):
+        assert chisquare(stage.sum(axis=0), np.asarray(shares) * 2000).pvalue > 0.001
+    assert not np.array_equal(one, two)
+    again = Stages([0, 2000, 4000], [[1, 3, 0], [1, 3, 0], [0, 1, 9]], 6000, 12, key=6)
+    assert again.before(2000).tolist() != stages.before(2000).tolist()
 
 
 def rows(*counts):

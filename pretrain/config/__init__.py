@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pretrain.config.model import ModelConfig, SharingConfig
 from pretrain.config.objective import ObjectiveConfig
-from pretrain.config.run import LanguageConfig, ParallelConfig, PretrainConfig, SamplingConfig, StartConfig
+from pretrain.config.run import LanguageConfig, ParallelConfig, PretrainConfig, StartConfig
+from pretrain.config.sampling import SamplingConfig, StageConfig
 from pretrain.config.training import BatchConfig, CheckpointConfig, OptimizerConfig, ValidationConfig
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "PretrainConfig",
     "SamplingConfig",
     "SharingConfig",
+    "StageConfig",
     "StartConfig",
     "ValidationConfig",
 ]

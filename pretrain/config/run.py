@@ -10,6 +10,7 @@ from pydantic import Field, field_validator, model_validator
 
 from pretrain.config.model import ModelConfig, SharingConfig
 from pretrain.config.objective import ObjectiveConfig
+from pretrain.config.sampling import SamplingConfig
 from pretrain.config.training import BatchConfig, CheckpointConfig, OptimizerConfig, ValidationConfig, micro_batches
 from synthlang.config import StrictModel
 from synthlang.dictionary.word_dictionary import DictionarySpec
@@ -87,22 +88,6 @@ class ParallelConfig(StrictModel):
         return value
 
 
-class SamplingConfig(StrictModel):
-    """The frequency with which each language is sampled."""
-
-    exponent: float = Field(default=0.0, ge=0.0, le=1.0)
-    """Exponent a of the frequency of a language, ∝ (its number of sentences)^a. 0 is uniform, and XLM uses 0.7."""
-    shares: Annotated[dict[str, Annotated[float, Field(gt=0.0)]] | None, OmitDefaultFromHash()] = None
-    """Relative frequency of each language, of any scale, in place of ``exponent``."""
-    batches: Annotated[Literal["mixed", "one-language"], OmitDefaultFromHash()] = "mixed"
-    """Languages of a step: ``mixed`` or ``one-language``.
-
-    With ``mixed``, each step has rows of all languages in proportion to their shares. With ``one-language``, each step
-    draws one language, or one pair of languages, by the shares (Conneau et al. 2020, "Emerging Cross-lingual
-    Structure", section 3.1).
-    """
-
-
 class StartConfig(StrictModel):
     """A checkpoint in the format of Hugging Face, from which training starts."""
 
@@ -117,6 +102,7 @@ class PretrainConfig(StrictModel):
 
     smoke: ClassVar[Mapping[str, Any]] = {
         "steps": 20,
+        "sampling": lambda run: run.sampling.rescaled(run.steps, min(run.steps, 20)),
         "trackers": lambda _: (),
         "processes": lambda _: None,
         "log_every": 10,
@@ -198,11 +184,10 @@ class PretrainConfig(StrictModel):
             reason = f"two languages have the name {twice[0]!r}"
             hint = "set name for one of the two languages"
             raise InputError(reason, keys="languages", hint=hint, code="duplicate")
-        shares = self.sampling.shares
-        if shares is not None and shares.keys() != names.keys():
-            reason = f"the names {', '.join(shares)} are not the names of the languages"
-            hint = f"give a number for each of {', '.join(names)}"
-            raise InputError(reason, keys="sampling.shares", hint=hint, code="conflict")
+        try:
+            self.sampling.check(names, self.steps)
+        except InputError as error:
+            raise error.inside("sampling") from error
         unknown = {n for pair in self.parallel for n in pair.languages} - names.keys()
         if unknown:
             reason, hint = f"{min(unknown)!r} is not a language of the run", f"name two of {', '.join(names)}"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 
 from pretrain.data.batch import Batch, RowGroup, RowSource
 from pretrain.data.masking import Masker
-from pretrain.data.quotas import Draws, Quotas
+from pretrain.data.quotas import Draws, Quotas, Stages
 from synthlang.errors import InputError
 from synthlang.rng import key_of, permutation
 
@@ -45,33 +44,28 @@ class Epochs:
 
 
 class Batches:
-    """Masked batches that draw from ``sources`` by ``weights``.
+    """Masked batches that draw from ``sources`` by ``quotas``.
 
     Args:
         sources: Sources of rows.
-        weights: Weight of each source.
-        rows: Number of samples of a step.
+        quotas: Number of samples of each source before a step.
         masker: Masker of the rows.
         seed: Seed of the order.
         optional: Further optional fields of Rows that batches must have.
-        one_source: True to draw one source for all samples of a step. With False, each source has its quota of a step.
     """
 
     def __init__(
         self,
         sources: Sequence[RowSource],
-        weights: Sequence[Fraction | int],
-        rows: int,
+        quotas: Quotas | Draws | Stages,
         masker: Masker,
         seed: int,
         optional: Collection[str] = (),
-        one_source: bool = False,
     ) -> None:
         assert len({source.length for source in sources}) == 1, "rows of one length"
-        assert len(weights) == len(sources), "a weight for each source"
-        self.sources, self.rows, self.masker = tuple(sources), rows, masker
+        assert len(quotas.before(0)) == len(sources), "a weight for each source"
+        self.sources, self.quotas, self.rows, self.masker = tuple(sources), quotas, quotas.rows, masker
         self.length = self.sources[0].length
-        self.quotas = Draws(weights, rows, key_of("source", seed)) if one_source else Quotas(weights, rows)
         self.optional = frozenset(optional).union(*(source.optional for source in self.sources))
         self._epochs = [Epochs(seed, which, source.rows) for which, source in enumerate(self.sources)]
 

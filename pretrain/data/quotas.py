@@ -1,6 +1,7 @@
 """The number of samples of each source of rows after any number of steps, in exact integers.
 
-``Quotas`` mix all sources in each step without randomness. ``Draws`` draw one source for each step.
+``Quotas`` mix all sources in each step without randomness. ``Draws`` draw one source for each step. ``Stages`` are
+quotas or draws whose weights change at given steps.
 
 After n samples, ⌊n·p_i⌋ or ⌈n·p_i⌉ of them are from source i with the weight p_i (weights sum to 1). Sample j of a
 source is a job with a window: it may be drawn once n·p_i > j − 1, and it must have been drawn when n·p_i ≥ j. Taking
@@ -10,16 +11,19 @@ the job with the earliest deadline meets all windows, because jobs have one size
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import gcd, lcm
+from itertools import pairwise
+from math import floor, gcd, lcm
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
 
-from synthlang.rng import uniform
+from synthlang.rng import key_of, uniform
 
 BLOCK = 1024  # steps in one table
 
@@ -130,3 +134,68 @@ class Draws:
         drawn = uniform(self.key, block * BLOCK + np.arange(count))
         sources = np.searchsorted(self._bounds, drawn, side="right")
         return np.bincount(sources, minlength=len(self._bounds) + 1).astype(np.int64)
+
+
+class Stages:
+    """Quotas whose weights change at given steps.
+
+    A stage of n samples has ⌊n·p_i⌋ or ⌈n·p_i⌉ of source i. The largest remainders are rounded up, and a remainder is
+    the n·p_i − ⌊n·p_i⌋ of the stage plus what the source lacks from earlier stages. Many short stages therefore follow
+    the sum of their shares. Within a stage, the number grows evenly from step to step, as ``Quotas`` let it.
+
+    Args:
+        firsts: First step of each stage, rising from 0.
+        weights: Weights of the sources in each stage. A source with the weight 0 has no sample in the stage.
+        steps: Number of steps of the run. Later steps continue the last stage.
+        rows: Number of samples of a step.
+        key: Key of ``Draws`` in each stage. None mixes all sources in each step.
+    """
+
+    def __init__(
+        self,
+        firsts: Sequence[int],
+        weights: Sequence[Sequence[Fraction | int]],
+        steps: int,
+        rows: int,
+        key: int | None = None,
+    ) -> None:
+        assert firsts[0] == 0 and all(a < b for a, b in pairwise([*firsts, steps])), "stages rise from step 0"
+        self.rows, self._firsts = rows, list(firsts)
+        self._lock = Lock()  # the thread of the next batch and that of the log both count
+        lengths = [stop - first for first, stop in pairwise([*firsts, steps])]
+        if key is None:
+            weights = _totals(weights, [length * rows for length in lengths])
+        self._sources = [np.flatnonzero([weight > 0 for weight in stage]) for stage in weights]
+        self._parts: list[Quotas | Draws] = []
+        self._done = [np.zeros(len(weights[0]), np.int64)]  # samples of each source before each stage
+        for stage, (length, own) in enumerate(zip(lengths, weights, strict=True)):
+            drawn = [weight for weight in own if weight > 0]
+            self._parts.append(Quotas(drawn, rows) if key is None else Draws(drawn, rows, key_of("stage", key, stage)))
+            self._done.append(self._counts(stage, length))
+
+    def before(self, step: int) -> NDArray[np.int64]:
+        """Return the number of samples of each source before a step (counted from 0)."""
+        stage = bisect_right(self._firsts, step) - 1
+        with self._lock:
+            return self._counts(stage, step - self._firsts[stage])
+
+    def _counts(self, stage: int, steps: int) -> NDArray[np.int64]:
+        """Return the number of samples of each source after ``steps`` steps of a stage."""
+        counts = self._done[stage].copy()
+        counts[self._sources[stage]] += self._parts[stage].before(steps)
+        return counts
+
+
+def _totals(weights: Sequence[Sequence[Fraction | int]], sizes: Sequence[int]) -> list[list[int]]:
+    """Return the number of samples of each source in each stage. ``sizes`` are the samples of each stage."""
+    lacking, result = [Fraction(0)] * len(weights[0]), []
+    for own, size in zip(weights, sizes, strict=True):
+        total = sum(map(Fraction, own))
+        wanted = [size * Fraction(weight) / total for weight in own]
+        given = [floor(number) for number in wanted]
+        remainders = {i: lacking[i] + wanted[i] - given[i] for i in range(len(own)) if wanted[i] != given[i]}
+        for i in sorted(remainders, key=lambda i: -remainders[i])[: size - sum(given)]:
+            given[i] += 1
+        lacking = [more + number - got for more, number, got in zip(lacking, wanted, given, strict=True)]
+        result.append(given)
+    return result

@@ -1,0 +1,96 @@
+"""Settings of the frequency with which each language is sampled, which may change during a run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from fractions import Fraction
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from synthlang.config import StrictModel
+from synthlang.errors import InputError
+from synthlang.references import OmitDefaultFromHash
+
+
+class StageConfig(StrictModel):
+    """A part of a run with its own frequencies of the languages."""
+
+    start: float = Field(ge=0.0)
+    """Beginning of the stage: a number of steps, or a share of the run, which is below 1 and rounded down to a step."""
+    shares: dict[str, Annotated[float, Field(ge=0.0)]]
+    """Relative frequency of each language in the stage, of any scale. A language with 0 has no row."""
+
+    @model_validator(mode="after")
+    def _means_something(self) -> StageConfig:
+        if self.start > 1 and not self.start.is_integer():
+            reason = f"{self.start} is neither a whole number of steps nor a share of the run"
+            raise InputError(reason, keys="start", hint="use a whole number, or a share below 1", code="range")
+        if not any(self.shares.values()):
+            raise InputError("all shares are 0", keys="shares", hint="raise one of them", code="range")
+        return self
+
+    def first_step(self, steps: int) -> int:
+        """Return the first step of the stage, counted from 0, in a run of ``steps`` steps."""
+        return int(Fraction(repr(self.start)) * (steps if self.start < 1 else 1))  # 0.29 as written: 29 of 100 steps
+
+
+class SamplingConfig(StrictModel):
+    """The frequency with which each language is sampled."""
+
+    exponent: float = Field(default=0.0, ge=0.0, le=1.0)
+    """Exponent a of the frequency of a language, ∝ (its number of sentences)^a. 0 is uniform, and XLM uses 0.7."""
+    shares: Annotated[dict[str, Annotated[float, Field(gt=0.0)]] | None, OmitDefaultFromHash()] = None
+    """Relative frequency of each language, of any scale, in place of ``exponent``."""
+    schedule: Annotated[tuple[StageConfig, ...], OmitDefaultFromHash()] = ()
+    """Stages with different frequencies, in place of ``shares``. The first one starts at 0."""
+    batches: Annotated[Literal["mixed", "one-language"], OmitDefaultFromHash()] = "mixed"
+    """Languages of a step: ``mixed`` or ``one-language``.
+
+    With ``mixed``, each step has rows of all languages in proportion to their shares. With ``one-language``, each step
+    draws one language, or one pair of languages, by the shares (Conneau et al. 2020, "Emerging Cross-lingual
+    Structure", section 3.1).
+    """
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> SamplingConfig:
+        if self.schedule and self.shares is not None:
+            hint = "leave one of the two out"
+            raise InputError("both shares and schedule are given", keys="schedule", hint=hint, code="conflict")
+        if self.schedule and self.schedule[0].start:
+            reason = f"the first stage starts at {self.schedule[0].start:g}, not at 0"
+            raise InputError(reason, keys="schedule.0.start", hint="set it to 0", code="range")
+        return self
+
+    def check(self, languages: Collection[str], steps: int) -> None:
+        """Check shares and stages against the languages and the number of steps of a run.
+
+        Raises:
+            InputError: Shares are not those of the languages, or a stage does not start between its neighbours.
+        """
+        if self.shares is not None:
+            _check_names(self.shares, languages, "shares")
+        before = -1
+        for number, stage in enumerate(self.schedule):
+            _check_names(stage.shares, languages, f"schedule.{number}.shares")
+            first, where = stage.first_step(steps), f"schedule.{number}.start"
+            if first >= steps:
+                reason = f"the stage starts at step {first}, but the run has {steps} steps"
+                raise InputError(reason, keys=where, hint="let it start earlier, or raise steps", code="range")
+            if first <= before:
+                reason = f"the stage starts at step {first}, but the stage before it at step {before}"
+                raise InputError(reason, keys=where, hint="order the stages by start", code="conflict")
+            before = first
+
+    def rescaled(self, steps: int, new: int) -> SamplingConfig:
+        """Return the settings for a run of ``new`` steps instead of ``steps``, without stages that are too short."""
+        stages = {stage.first_step(steps) * new // steps: stage for stage in self.schedule}
+        moved = tuple(stage.model_copy(update={"start": float(first)}) for first, stage in stages.items())
+        return self.model_copy(update={"schedule": moved})
+
+
+def _check_names(shares: Mapping[str, float], languages: Collection[str], where: str) -> None:
+    if shares.keys() != set(languages):
+        reason = f"the names {', '.join(shares)} are not the names of the languages"
+        hint = f"give a number for each of {', '.join(languages)}"
+        raise InputError(reason, keys=where, hint=hint, code="conflict")
