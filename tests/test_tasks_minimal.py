@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from datasets import ClassLabel, Dataset, Features, Value
 
 from synthlang.language import parse_language
 from synthlang.tasks import derive_task, open_task
@@ -73,6 +74,17 @@ def test_a_data_set_of_the_hub(tmp_path):
     assert [row[0] for row in found] == ["0", "1"] and found[0][3:] == ("island", "adjunct")
     pq.write_table(pa.table({"sen": ["a"], "other": ["b"]}), tmp_path / "data" / "train-00000.parquet")
     assert refused(open_task, f"minimal:hf:{tmp_path / 'data'}") == ("data", "missing")
+
+
+@pytest.mark.parametrize("lacking", [-1, None])
+def test_a_pair_of_the_hub_without_a_class_label_has_no_phenomenon(tmp_path, lacking):
+    names = ClassLabel(names=["case", "order"])
+    rows = {"good": ["a b", "c d"], "bad": ["b a", "d c"], "phenomenon": [1, lacking]}
+    data = Dataset.from_dict(rows, Features({"good": Value("string"), "bad": Value("string"), "phenomenon": names}))
+    (tmp_path / "data").mkdir()
+    data.to_parquet(str(tmp_path / "data" / "test-00000.parquet"))
+    assert [row[3] for row in read(f"minimal:hf:{tmp_path / 'data'}")[0]] == ["order", ""]
+    assert open_task(f"minimal:hf:{tmp_path / 'data'}").labels == ("case", "order", "")
 
 
 def test_what_is_left_out_is_counted(tmp_path):

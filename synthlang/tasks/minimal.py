@@ -6,8 +6,8 @@ minimal:builtin:mini-english[?…]   pairs of the grammar
 
 A file has a JSON object on each line (BLiMP), or tab-separated columns with a header (MultiBLiMP), or just two columns
 without a header: the grammatical sentence and the ungrammatical one. Columns are found by their usual names, such as
-``sentence_good`` or ``sen``. The label of a pair is its phenomenon: a column, else the name of the file if a folder is
-read. A sentence is split into words by the rules for plain text, or at spaces only with ``?words=spaces``. Each side
+``sentence_good`` or ``sen``. The label of a pair is its phenomenon: a column, else the name of the file if a folder has
+several. A sentence is split into words by the rules for plain text, or at spaces only with ``?words=spaces``. Each side
 is one sentence. A pair with an empty side or with equal sides is left out and counted.
 """
 
@@ -241,14 +241,18 @@ class HubMinimal(ReadMinimal, HubTask):
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """The phenomena that the data set declares, or else all that occur."""
-        return super().labels if self._phenomena is None else self._phenomena
+        """The phenomena that the data set declares, or else all that occur. Pairs may lack one, which is "" then."""
+        if self._phenomena is None:
+            return super().labels
+        lacking = any(not row.phenomenon for split in self.splits for row in self._rows(split))
+        return (*self._phenomena, "") if lacking else self._phenomena
 
     def _rows(self, split: str) -> Iterator[Row]:
         for number, values in enumerate(rows_of(self._data[split], list(self._columns.values()))):
             row = dict(zip(self._columns, values, strict=True))
-            if self._phenomena is not None and row["phenomenon"] is not None:
-                row["phenomenon"] = self._phenomena[row["phenomenon"]]
+            if self._phenomena is not None:
+                code = row["phenomenon"]  # −1 or None without a label
+                row["phenomenon"] = None if code is None or code < 0 else self._phenomena[code]
             texts = {field: "" if value is None else str(value).strip() for field, value in row.items()}
             yield Row(**{"id": str(number), **texts})
 
