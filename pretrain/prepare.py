@@ -15,7 +15,7 @@ from synthlang.dictionary.ids import all_candidates, build_id_dictionary, word_f
 from synthlang.dictionary.word_dictionary import trained_types
 from synthlang.errors import InputError
 from synthlang.fingerprint import fingerprint
-from synthlang.language import Language, check_source
+from synthlang.language import Language, checked_source
 from synthlang.progress import Report, silent
 from synthlang.shards import Shards, read_shards, shards_fingerprint, write_shards
 from synthlang.sources import open_source
@@ -77,13 +77,16 @@ def prepare(config: PretrainConfig, store: Store, report: Report = silent) -> Ar
 
 
 def _open_sources(config: PretrainConfig) -> dict[str, Source]:
-    """Open every source, and check that it has the splits and columns that the languages read."""
-    specs = [entry.source for entry in config.all_languages] + [s for pair in config.parallel for s in pair.sources]
-    sources = {spec: open_source(spec) for spec in dict.fromkeys(specs)}
+    """Open every source with the columns that the languages read, and check that it has these and the splits."""
+    own = [(entry.language, entry.source) for entry in config.all_languages]
+    named = {entry.name: entry.language for entry in config.all_languages}
+    for pair in config.parallel:
+        own += [(named[name], spec) for name, spec in zip(pair.languages, pair.sources, strict=True)]
+    sources = {spec: open_source(spec) for spec in dict.fromkeys(spec for _, spec in own)}
     for spec, source in sources.items():
         check_split(source, "train", spec)
-    for entry in config.all_languages:
-        check_source(entry.language, sources[entry.source], entry.source)
+    for language, spec in own:
+        sources[spec] = checked_source(language, sources[spec], spec)
     return sources
 
 

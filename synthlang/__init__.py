@@ -91,7 +91,7 @@ def parse(
         engine: Parser to use.
         model: A spaCy pipeline or folder (default: ``en_core_web_sm``), or a language of Stanza (``en``).
         tokens: ``source`` keeps the words of the source. With ``engine`` the parser splits the text itself.
-        morphology: True for features and lemmas, which ``conllu:OUT?feats&lemma`` reads.
+        morphology: True for features and lemmas, which ``conllu:OUT`` gives to languages that need them.
         workers: Number of worker processes. The output is identical for any number.
         cache: Folder in which parses are stored. An interrupted call resumes from it.
         devices: CUDA devices for several workers, by their names in ``CUDA_VISIBLE_DEVICES``. Each worker sees one.

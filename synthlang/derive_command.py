@@ -17,7 +17,7 @@ from synthlang.language import Language, bind_language, parse_language
 from synthlang.progress import Display
 from synthlang.reading import Reading
 from synthlang.sources import open_source
-from synthlang.sources.base import Source, counted_split, size_of
+from synthlang.sources.base import Source, counted_split, size_of, with_columns
 from synthlang.sources.splits import NAMES, SPLITS
 from synthlang.sources.text import FileSource
 from synthlang.tasks import is_task, open_task
@@ -67,7 +67,7 @@ def derive_command(
         if is_task(spec):
             _derive_task(spec, spoken, out, parse, tuple(fields), licence, counts, command, display)
             return []
-        opened = open_source(spec)
+        opened = with_columns(open_source(spec), spoken.requires)
         _show_files(spec, opened, display)
         source = opened if parse is None else parse(opened)
         text, split = _counted(source, counts)

@@ -30,7 +30,7 @@ from synthlang.references import Kind
 from synthlang.rewrite import SPAN_COLUMNS, Rewrite
 from synthlang.rng import key_of
 from synthlang.scripts import SCRIPTS, Script
-from synthlang.sources.base import Source, require_columns, word_counts
+from synthlang.sources.base import Source, require_columns, with_columns, word_counts
 from synthlang.strict_yaml import write_yaml
 from synthlang.transforms.table import KINDS, SHORT_NAMES, AnyTransform
 from synthlang.transforms.transliterate import Transliterate
@@ -246,8 +246,15 @@ def _unit(transform: AnyTransform) -> str:
 PARENT = Language(name="parent")
 
 
-def check_source(language: Language, source: Source, name: str) -> None:
+def checked_source(language: Language, source: Source, name: str) -> Source:
+    """Return a source with all columns that a language reads. Features and lemmas are added if the source has them.
+
+    Raises:
+        InputError: The source lacks a column. The error gives ``name`` as the source.
+    """
+    source = with_columns(source, language.requires)
     require_columns(source, language.requires, name, f"the language {language.name}")
+    return source
 
 
 def bind_language(
@@ -262,7 +269,7 @@ def bind_language(
         InputError: The source lacks a column or the split to count, or transforms of tokens have no vocabulary, or one
             without the tokens that they insert.
     """
-    check_source(language, source, "the source")
+    source = checked_source(language, source, "the source")
     bound = language.model_copy()
     if language.on_tokens and vocabulary is not None and language._subwords is None:
         from synthlang.vocabulary import Subwords

@@ -127,7 +127,7 @@ def test_a_language_of_several_forms_a_word_against_a_loop(monkeypatch):
                 origin = rewrite.source_index[rewrite.offsets[row] + at]
                 if origin != -1:
                     pairs[batch[row].words[origin], form] += 1
-    chain.fingerprint = "c"
+    chain.name, chain.fingerprint, chain.requires = "c", "c", ()
     monkeypatch.setattr("synthlang.dictionary.draw_command.bind_language", lambda language, source: language)
     found = derived_words(text, chain)
     assert set(found.words.pairs) == {p for p in pairs if "\u00a0" not in p[0]}

@@ -12,15 +12,20 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from pretrain.config import PretrainConfig
+from pretrain.prepare import prepare
+from synthlang.config import parse
 from synthlang.corpus import Corpus, Sentence
 from synthlang.derive_command import derive_command
-from synthlang.language import Language, bind_language, parse_language
+from synthlang.language import Language, bind_language, checked_source, parse_language
 from synthlang.sources import open_source
+from synthlang.store import Store
 from synthlang.transforms.shuffle import drawn
 from synthlang.vocabularies.build import with_added_forms
 from synthlang.vocabulary import Vocabulary, train_vocabulary
 from tests.real_data import DATA
 from tests.refusals import refused
+from tests.tiny import PRETRAIN, changed
 
 MINI = "builtin:mini-english?types=500&sentences=900&dev=0&test=0&feats&lemma"
 EWT = DATA / "ud2" / "en_ewt"
@@ -317,10 +322,67 @@ def test_delays_by_hand(sentence, by, expected):
     assert parse_language({"name": "x", "transforms": steps}).derive(corpus).texts() == ["b", expected, "a c"]
 
 
-def test_a_hop_needs_lemmas_and_features_of_the_source():
+def write_treebank(folder):
+    """Write sentences of the grammar as CoNLL-U."""
+    source = open_source("builtin:mini-english?types=500&sentences=50&dev=0&test=0&feats&lemma")
+    names = ("form", "lemma", "upos", "feats", "head", "deprel")
+    with (folder / "a-train.conllu").open("w", encoding="utf-8") as handle:
+        for sentence in next(source.batches("train")):
+            rows = zip(*(sentence.columns[name] for name in names), strict=True)
+            for n, (form, lemma, tag, feats, head, deprel) in enumerate(rows, 1):
+                handle.write(f"{n}\t{form}\t{lemma}\t{tag}\t_\t{feats}\t{head}\t{deprel}\t_\t_\n")
+            handle.write("\n")
+
+
+@pytest.mark.parametrize("spec", ["conllu:{}", "conllu:{}?lemma", "conllu:{}?feats&lemma", "conllu:{}?limit=20"])
+def test_a_hop_reads_the_lemmas_and_features_that_a_treebank_has(tmp_path, spec):
+    write_treebank(tmp_path)
+    limit = "&limit=20" if "limit" in spec else ""
+    named = open_source(f"conllu:{tmp_path}?feats&lemma{limit}")
     language = parse_language("impossible/word-hop")
-    plain = open_source(MINI.replace("&feats&lemma", ""))
-    assert refused(bind_language, language, plain) == ("the source", "missing")
+    found = checked_source(language, open_source(spec.format(tmp_path)), spec)
+    assert found.fingerprint == named.fingerprint and found.columns == named.columns
+    assert [language.derive(b).texts() for b in found.batches("train")] == [
+        language.derive(b).texts() for b in named.batches("train")
+    ]
+    plain = open_source(f"conllu:{tmp_path}")
+    assert checked_source(parse_language("inv"), plain, "") is plain
+
+
+def test_data_sets_are_equal_with_and_without_the_options_for_columns(tmp_path):
+    write_treebank(tmp_path)
+    specs = [f"conllu:{tmp_path}?feats&lemma", f"conllu:{tmp_path}", MINI, MINI.replace("&feats&lemma", "")]
+    found = []
+    for number, spec in enumerate(specs):
+        derive_command(spec, "impossible/word-hop", tmp_path / str(number))
+        found.append(pq.read_table(tmp_path / str(number) / "data" / "derived" / "train-00000.parquet"))
+    assert found[0].equals(found[1]) and found[2].equals(found[3]) and len(found[1])
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("text:a.txt", "he cleans it .\n"), ("conllu:a.conllu", "1\tit\t_\tPRON\t_\t_\t0\troot\t_\t_\n\n")],
+    ids=["text", "a parser without morphology"],
+)
+def test_a_hop_needs_lemmas_and_features_of_the_source(tmp_path, monkeypatch, name, text):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name.partition(":")[2]).write_text(text, encoding="utf-8")
+    language = parse_language("impossible/word-hop")
+    assert refused(bind_language, language, open_source(name)) == ("the source", "missing")
+
+
+def test_a_run_reads_the_lemmas_and_features_of_its_treebank(tmp_path):
+    write_treebank(tmp_path)
+    runs = []
+    for options in ("", "?feats&lemma"):
+        hop = parse_language("impossible/word-hop").model_dump()
+        values = {"source": f"conllu:{tmp_path}{options}", "language": hop, "objective": {"kind": "mlm"}}
+        runs.append(prepare(parse(PretrainConfig, changed(PRETRAIN, **values)), Store(tmp_path / "store")))
+    plain, named = runs
+    assert plain.parents == named.parents
+    assert [member.source.columns for member in plain.languages] == [
+        member.source.columns for member in named.languages
+    ]
 
 
 # --- the flag

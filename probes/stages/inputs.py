@@ -15,7 +15,7 @@ from probes.models.names import CellModel, limits_of_model, model_path
 from probes.stages.base import Stage, StageKeys
 from synthlang.errors import InputError
 from synthlang.files import no_such, user_path
-from synthlang.language import Language, check_source
+from synthlang.language import Language, checked_source
 from synthlang.parallel.aligners import find_aligner
 from synthlang.parallel.pairs import AlignerLinks, DerivedPair, TextPair, count_text, has_ready_alignment
 from synthlang.parallel.prepare import DataConfig, check_left
@@ -83,7 +83,7 @@ class Inputs:
 
     def check_source(self, language: Language, source: str, *keys: str) -> None:
         """Raise InputError for a source that cannot be opened or lacks a column that the language reads."""
-        with_keys(lambda: check_source(language, self.source(source), source), *keys, "source")
+        with_keys(lambda: checked_source(language, self.source(source), source), *keys, "source")
 
     def check_parser(self, parser: str | None, *keys: str) -> None:
         """Raise InputError for a parser that cannot be opened."""
@@ -108,7 +108,7 @@ class Inputs:
     def _open_pair(self, pair: TextPair | DerivedPair) -> None:
         if isinstance(pair, DerivedPair):
             for language in (pair.left, pair.right):
-                check_source(language, self.source(pair.source), pair.source)
+                checked_source(language, self.source(pair.source), pair.source)
             return
         if isinstance(pair.links, AlignerLinks):
             try:

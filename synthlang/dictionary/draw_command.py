@@ -24,7 +24,7 @@ from synthlang.dictionary.word_dictionary import (
 )
 from synthlang.errors import InputError
 from synthlang.files import no_such, user_path
-from synthlang.language import Language, bind_language, parse_language
+from synthlang.language import Language, bind_language, checked_source, parse_language
 from synthlang.overlap import count_words
 from synthlang.progress import Display
 from synthlang.rewrite import INSERTED
@@ -62,6 +62,7 @@ def derived_words(source: Source, language: Language, progress: Callable[[int], 
     The forms of a word are sorted by frequency. Deleted and inserted words are in no pair. ``progress(sentences)`` is
     called after each batch.
     """
+    source = checked_source(language, source, "the source")
     language = bind_language(language, source)
     derived, pairs = Counter[str](), Counter[Pair]()
     for batch in source.batches(counted_split(source)):

@@ -40,7 +40,7 @@ from synthlang.export.shard import (
 )
 from synthlang.files import TEMPORARY, DiskError, check_named, claimed, read_json, remove_leftovers, write_json, writing
 from synthlang.fingerprint import fingerprint, sha256_file
-from synthlang.language import Language, bind_language
+from synthlang.language import Language, bind_language, checked_source
 from synthlang.progress import already
 from synthlang.sources.base import Source, because
 from synthlang.workers import WorkerDiedError, cores, ordered_map, warm_up
@@ -185,6 +185,7 @@ def export_language(
     workers = min(workers, cores())
     if workers > 1:
         warm_up(write_shard.__module__)
+    source = checked_source(language, source, "the source")
     language = bind_language(language, source, vocabulary)
     derived = derived_fingerprint(source, language, vocabulary)
     name = fingerprint("export", derived=derived, configs=CONFIGS, pyarrow=pa.__version__)

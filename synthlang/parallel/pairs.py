@@ -21,7 +21,7 @@ from synthlang.corpus import Corpus, concatenate
 from synthlang.errors import InputError
 from synthlang.files import count_lines, user_path
 from synthlang.fingerprint import fingerprint
-from synthlang.language import PARENT, Language, NamedLanguage, bind_language
+from synthlang.language import PARENT, Language, NamedLanguage, bind_language, checked_source
 from synthlang.parallel.aligners import FORWARD, REVERSE, Method, Program, symmetrise
 from synthlang.parallel.links import Links, check_pharaoh, check_sentences, concatenate_links, read_pharaoh
 from synthlang.parallel.ready import ready_alignment, ready_store, stored_alignment
@@ -172,6 +172,7 @@ def _derived(config: DerivedPair, tokenizers: tuple[Cutter, Cutter]) -> LinkedTe
         if language.on_tokens:
             reason = f"the language {language.name} has transforms with unit: token, so it has no words to align"
             raise InputError(reason, hint="use a language without unit: token", code="conflict")
+        source = checked_source(language, source, config.source)
     left, right = bind_language(config.left, source), bind_language(config.right, source)
     batches = [*gold_batches(source, config.split, left, right)]
     if not batches:

@@ -30,7 +30,8 @@ from synthlang.files import read_json, user_path
 from synthlang.fingerprint import fingerprint, sha256_file
 from synthlang.parsing import clearnlp
 from synthlang.parsing.draft import Draft
-from synthlang.sources.conllu import MORPHOLOGY, tree_problem
+from synthlang.sources.base import MORPHOLOGY
+from synthlang.sources.conllu import tree_problem
 from synthlang.sources.words import one_word
 
 FORMS = "spacy:NAME-OR-FOLDER or stanza:LANG-OR-FOLDER (as in spacy:en_core_web_sm, stanza:en)"

@@ -21,8 +21,7 @@ from synthlang.parsing.engines import TREE_COLUMNS, open_engine
 from synthlang.parsing.source import ParsedSource, Tokens
 from synthlang.progress import Display
 from synthlang.sources import open_source
-from synthlang.sources.base import listed, remarks_of, size_of
-from synthlang.sources.conllu import MORPHOLOGY
+from synthlang.sources.base import MORPHOLOGY, listed, remarks_of, size_of
 from synthlang.sources.tags import KEYS, write_misc
 from synthlang.sources.text import UNCUT, FileSource
 

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from synthlang.errors import InputError
-from synthlang.sources.base import Source
+from synthlang.sources.base import MORPHOLOGY, Source
 from synthlang.sources.limited import LimitedSource, without_limit
 
 FORMS = (
@@ -28,7 +28,7 @@ FLAG = ""  # an option without a value
 BUILTIN_OPTIONS = {
     **dict.fromkeys(("types", "sentences", "dev", "test", "seed"), WHOLE),
     "zipf": DECIMAL,
-    **dict.fromkeys(("feats", "lemma"), FLAG),
+    **dict.fromkeys(MORPHOLOGY, FLAG),
 }
 
 

@@ -17,10 +17,15 @@ BATCH_SENTENCES = 2000  # a constant, because the borders of batches affect the 
 PARSED = "parse the source (synthlang parse SOURCE --out DIR, then conllu:DIR), or derive it with --parser spacy:NAME"
 TAGGED = "use iob:PATH, with a word and its tag on each line; CoNLL-U has entities only as NER=B-PER in its last column"
 SLOTS = "use slots:PATH; CoNLL-U has slots only as Slot=B-time in its last column"
+MORPHOLOGY = ("feats", "lemma")
+"""Columns of features and lemmas, which a source reads only if an option or a language names them."""
+MORPHOLOGICAL = (
+    "use a treebank (conllu:PATH), or parse the source with synthlang parse --morphology; "
+    "a task of a treebank or of mini-english takes ?feats&lemma"
+)
 HINTS = {
     **dict.fromkeys(("upos", "head", "deprel"), PARSED),
-    "feats": "read a treebank as conllu:PATH?feats",
-    "lemma": "read a treebank as conllu:PATH?feats&lemma, or parse the source with synthlang parse --morphology first",
+    **dict.fromkeys(MORPHOLOGY, MORPHOLOGICAL),
     "ner": TAGGED,
     "slot": SLOTS,
 }
@@ -34,7 +39,8 @@ class Source(Protocol):
     All batches of a source have the same columns. Sentence ids count from 0 in each split.
 
     A source may also have the methods ``size(split)`` (see ``size_of``) and ``remarks(split)``, and the attributes
-    ``licence`` (an SPDX id) and ``language_codes``.
+    ``licence`` (an SPDX id) and ``language_codes``. A source that can read columns of MORPHOLOGY besides its own has
+    the method ``with_morphology(names)`` (see ``with_columns``).
     """
 
     @property
@@ -112,6 +118,16 @@ def check_split(source: Source, split: str, name: str) -> None:
         one_file = getattr(source, "is_one_file", False)
         hint = f"add ?split={split} to read the file as that split" if one_file else f"name one of: {has}"
         raise InputError(f"the source has no split {split!r}, only {has}", name, hint=hint, code="missing")
+
+
+def with_columns(source: Source, names: Sequence[str]) -> Source:
+    """Return the source with those of the columns ``names`` that it reads only if they are named.
+
+    The other columns and the sentences are the same.
+    """
+    more = [name for name in MORPHOLOGY if name in names and name not in source.columns]
+    add = getattr(source, "with_morphology", None)
+    return source if add is None or not more else add(more)
 
 
 def require_columns(source: Source, names: Sequence[str], name: str, purpose: str) -> None:

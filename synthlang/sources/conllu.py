@@ -5,10 +5,10 @@ comments are skipped and do not affect the numbers of words. White space in a fo
 because a space separates words. A single file is the split that its name contains (``x-dev.conllu``), else ``train``.
 
 ``PATH?feats`` adds the column ``feats``, the morphological features as written (``Case=Nom|Number=Plur``), and
-``PATH?lemma`` the column ``lemma`` (``PATH?feats&lemma``: both). If the first word of a file has no head (``_``), the
-columns are only ``form upos``. The columns ``ner`` and ``slot`` exist if every
-word of the first sentence of each file has a tag ``NER=`` or ``Slot=`` in its last column, as in parsed sources. A
-later word without a tag is ``O``.
+``PATH?lemma`` the column ``lemma`` (``PATH?feats&lemma``: both). A language that reads these columns needs no option.
+If the first word of a file has no head (``_``), the columns are only ``form upos``. The columns ``ner`` and ``slot``
+exist if every word of the first sentence of each file has a tag ``NER=`` or ``Slot=`` in its last column, as in parsed
+sources. A later word without a tag is ``O``.
 
 A sentence whose forms are all ``_`` is withheld by its treebank. It is left out and counted. Sentences with wrong word
 numbers or heads are also left out and counted, up to one in a hundred. More of them are an error.
@@ -21,21 +21,21 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from synthlang.corpus import FORM, Corpus
 from synthlang.errors import InputError
-from synthlang.sources.base import annotated_batches, nothing_in
+from synthlang.sources.base import MORPHOLOGY, annotated_batches, nothing_in
 from synthlang.sources.size import blocks_in
 from synthlang.sources.tags import columns_in, iob_tag, legal_tags, read_misc
 from synthlang.sources.text import FileSource
 from synthlang.sources.words import CLEANED, Faults, joined_lines, tidied
 
+FIRST_SENTENCES = 1000
+"""Number of sentences in which a column that nobody named must have a value."""
 READER = 1  # part of the fingerprint: raise when the same bytes give other sentences
-MORPHOLOGY = ("feats", "lemma")
-"""Columns that an option of the same name adds."""
 TREE = ("head", "deprel")
 NOT_A_WORD = re.compile(r"[0-9]+[-.][0-9]+")
 NUMBER = re.compile("[0-9]{1,9}")
@@ -63,14 +63,24 @@ class ConlluSource(FileSource):
     own_options = MORPHOLOGY
     anew = (*CLEANED, re.compile(rb"\n1\t_\t"))
 
-    def __init__(self, spec: str | Path) -> None:
+    def __init__(self, spec: str | Path, more: Sequence[str] = ()) -> None:
         super().__init__(spec)
+        self._spec = spec
+        self.options |= dict.fromkeys(more, "")
         firsts = [_first(file) for file in self.files.values()]
         trees = TREE if all(block.head for block in firsts) else ()
         found = [columns_in(block.misc) for block in firsts]
         self._plain = (FORM, "upos", *trees, *(name for name in MORPHOLOGY if name in self.options))
         self._tags = tuple(name for name in found[0] if all(name in names for names in found))
         self.columns = (*self._plain, *self._tags)
+
+    def with_morphology(self, names: Sequence[str]) -> ConlluSource:
+        """Return the source with more of the columns of MORPHOLOGY, as with the options of these names.
+
+        A column without a value in the first sentences of a file, such as one of a parser, is not added.
+        """
+        found = [name for name in names if all(_has_values(file, name) for file in self.files.values())]
+        return ConlluSource(self._spec, [*(name for name in MORPHOLOGY if name in self.options), *found])
 
     def _marks(self) -> dict[str, Any]:
         added = {name: True for name in MORPHOLOGY if name in self.columns}
@@ -104,6 +114,12 @@ def _first(path: Path) -> Block:
         if any(tidied([{FORM: block.form}], counts)):
             return block
     raise nothing_in("sentence", path, counts)
+
+
+def _has_values(path: Path, column: str) -> bool:
+    """Return whether a column has a value in the first sentences of a file."""
+    blocks = islice(read_blocks(path, Counter()), FIRST_SENTENCES)
+    return any(value != "_" for block in blocks for value in getattr(block, column))
 
 
 class SentenceError(InputError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.fingerprint import fingerprint
-from synthlang.sources.base import Source, size_of
+from synthlang.sources.base import Source, size_of, with_columns
 
 LIMIT = "limit"
 
@@ -37,6 +37,9 @@ class LimitedSource:
     @property
     def columns(self) -> tuple[str, ...]:
         return self._source.columns
+
+    def with_morphology(self, names: Sequence[str]) -> LimitedSource:
+        return LimitedSource(with_columns(self._source, names), self._limit)
 
     def size(self, split: str) -> int | None:
         whole = size_of(self._source, split)

@@ -36,7 +36,7 @@ from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.files import atomic_folder
 from synthlang.fingerprint import fingerprint
-from synthlang.language import Language, bind_language, check_source
+from synthlang.language import Language, bind_language, checked_source
 from synthlang.scripts import SPACE, SPECIAL_TOKENS, Script
 from synthlang.sources.base import Source, check_split, word_counts
 from synthlang.store import Store
@@ -272,7 +272,7 @@ def check_languages(languages: Sequence[SourcedLanguage]) -> None:
         raise InputError(reason, hint="rename one of the languages", code="duplicate")
     for name, source, language in languages:
         check_split(source, "train", f"the source of {name}")
-        check_source(language, source, f"the source of {name}")
+        checked_source(language, source, f"the source of {name}")
 
 
 def bind_words(languages: Sequence[SourcedLanguage], keys: str, value: str) -> tuple[Language, ...]:

@@ -10,7 +10,7 @@ from probes.measures.minimal_pairs import MinimalPairsConfig
 from probes.measures.probe_input import ProbeInput
 from probes.models.pretrained import Role
 from synthlang.errors import InputError
-from synthlang.language import bind_language, check_source
+from synthlang.language import bind_language, checked_source
 from synthlang.sources.limited import without_limit
 from synthlang.tasks import TaskSet, choose, derive_task, open_task, split_for
 from synthlang.tasks.batch import TaskBatch, join_batches
@@ -73,7 +73,7 @@ def read_items(given: ProbeInput) -> tuple[dict[Role, TaskBatch], dict[str, int]
         found["target"] = _read(*open_items(settings.other, "other"), settings.most)
         counts |= {f"{given.name('target')}: {reason}": count for reason, count in found["target"].counts.items()}
     elif given.is_other:
-        check_source(language, task.as_source(), task.name)
+        checked_source(language, task.as_source(), task.name)
         bound = bind_language(language, task.as_source())
         found["target"], changed = derive_task(own, bound)
         counts |= {f"{bound.name}: {reason}": count for reason, count in changed.items()}

@@ -10,7 +10,7 @@ from probes.measures.sentences import SentencesConfig
 from probes.models.pretrained import Role
 from synthlang.corpus import Corpus, concatenate
 from synthlang.errors import InputError
-from synthlang.language import bind_language, check_source
+from synthlang.language import bind_language, checked_source
 from synthlang.sources import open_source
 from synthlang.sources.base import Source, check_split
 
@@ -45,17 +45,19 @@ def read_texts(given: ProbeInput) -> dict[Role, LanguageText]:
     spec = settings.text or pretrained.text
     assert spec is not None, "as was checked"
     opened = _opened(spec, "text", settings)
+    language = pretrained.target.language
+    is_derived = settings.other is None and not pretrained.natural and given.is_other
+    if is_derived:
+        opened = checked_source(language, opened, spec)
     own = _read(opened, spec, settings)
     found: dict[Role, LanguageText] = {"source": own}
-    language = pretrained.target.language
     if settings.other is not None:
         found["target"] = _read(_opened(settings.other, "other", settings), settings.other, settings)
     elif pretrained.natural:
         other = given.other_text
         assert other is not None, "as was checked"
         found["target"] = _read(_opened(other, "other", settings), other, settings)
-    elif given.is_other:
-        check_source(language, opened, spec)
+    elif is_derived:
         rewrite = bind_language(language, opened).rewrite(own.corpus)
         counts = {f"{language.name}: {reason}": count for reason, count in rewrite.counts.items()}
         found["target"] = LanguageText(rewrite.apply(own.corpus), rewrite.source(own.corpus), own.split, counts)

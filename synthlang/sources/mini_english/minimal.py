@@ -15,9 +15,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from synthlang.sources.base import MORPHOLOGY
 from synthlang.sources.mini_english.draw import relative_clause, verbal
 from synthlang.sources.mini_english.entries import HE, SHE, STATIVE, THEY, WE, Clause, I, NounPhrase, Verb
-from synthlang.sources.mini_english.morphology import MORPHOLOGY, feats_of, lemma_of
+from synthlang.sources.mini_english.morphology import feats_of, lemma_of
 from synthlang.sources.mini_english.realise import POSSESSIVES, Columns, Node, columns_of, sentence_node
 from synthlang.sources.mini_english.source import MiniEnglish
 from synthlang.sources.mini_english.world import Context

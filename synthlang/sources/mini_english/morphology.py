@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-MORPHOLOGY = ("feats", "lemma")
-"""Columns that an option of the same name adds."""
 IMPERATIVE, MODAL = "Mood=Imp|Person=2|VerbForm=Fin", "VerbForm=Fin"
 NOT_FINITE = {"base": "VerbForm=Inf", "part": "Tense=Past|VerbForm=Part", "gerund": "Tense=Pres|VerbForm=Part"}
 LEMMAS = {"an": "a", "these": "this", "those": "that"}

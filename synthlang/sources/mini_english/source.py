@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import ClassVar
 
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.fingerprint import fingerprint
-from synthlang.sources.base import BATCH_SENTENCES, check_split
+from synthlang.sources.base import BATCH_SENTENCES, MORPHOLOGY, check_split
 from synthlang.sources.mini_english.draw import sentence
 from synthlang.sources.mini_english.lexicon import Lexicon
-from synthlang.sources.mini_english.morphology import MORPHOLOGY
 from synthlang.sources.mini_english.realise import Columns, realise
 from synthlang.sources.mini_english.world import Context, World, world_of
 
@@ -80,6 +79,10 @@ class MiniEnglish:
     def morphology(self) -> tuple[str, ...]:
         """The columns that the options add."""
         return tuple(name for name in MORPHOLOGY if getattr(self, name))
+
+    def with_morphology(self, names: Sequence[str]) -> MiniEnglish:
+        """Return the source with more of the columns of MORPHOLOGY."""
+        return replace(self, feats=self.feats or "feats" in names, lemma=self.lemma or "lemma" in names)
 
     @property
     def columns(self) -> tuple[str, ...]:
