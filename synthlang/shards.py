@@ -109,26 +109,30 @@ def write_shards(source: Source, split: str, language: Language, tokenizer: Lang
                 reasons.update({CONTROL_WORDS: encoded.control_words} if encoded.control_words else {})
         reasons.update(remarks_of(source, split))
         if not len(numbers):
-            raise InputError(
-                f"the language {language.name} drops every sentence of the split {split}",
-                hint="use a larger text, or transforms that keep its sentences",
-                code="empty",
-            )
+            raise _nothing_left(language, split)
         np.save(temporary / "counts.npy", counts)
-        manifest = {
-            "fingerprint": shards_fingerprint(source, split, language, tokenizer),
-            "format": FORMAT,
-            "split": split,
+        manifest = _about(source, split, language, tokenizer) | {
             "dtype": dtype.str,
             "ids": size,
             "sentences": len(numbers),
             "words": words,
             "tokens": tokens,
             "reasons": dict(reasons),
-            "parents": _parents(source, language, tokenizer),
             "sha256": {name: sha256_file(temporary / name) for name in FILES},
         }
         write_json(temporary / "manifest.json", manifest)
+
+
+def _about(source: Source, split: str, language: Language, tokenizer: LanguageTokenizer) -> dict[str, Any]:
+    """Return the part of the manifest that is known before the text is read."""
+    parents = _parents(source, language, tokenizer)
+    name = shards_fingerprint(source, split, language, tokenizer)
+    return {"fingerprint": name, "format": FORMAT, "split": split, "parents": parents}
+
+
+def _nothing_left(language: Language, split: str) -> InputError:
+    reason = f"the language {language.name} drops every sentence of the split {split}"
+    return InputError(reason, hint="use a larger text, or transforms that keep its sentences", code="empty")
 
 
 def read_shards(folder: Path, expected: str | None = None) -> Shards:
