@@ -167,6 +167,15 @@ def test_a_killed_step_continues(name, before, chunks, server, tmp_path, log):
     assert not check([name], root)[0].fault and not (root / CACHE).exists()
 
 
+def test_a_fetch_keeps_the_finished_parts_of_another_data_set(server, tmp_path, log):
+    part = tmp_path / CACHE / "text_en-parsed" / "part"
+    part.parent.mkdir(parents=True)
+    part.touch()
+    publish_tatoeba(server, "我们去了\n", "We went\n")
+    assert get(server, tmp_path, "tatoeba/zh-en") == ["tatoeba/zh-en"]
+    assert list((tmp_path / CACHE).rglob("*")) == [part.parent, part]
+
+
 # --- words
 
 

@@ -26,7 +26,7 @@ from synthlang.fingerprint import sha256_file
 from synthlang.progress import Report, Say, silent, unheard
 
 CACHE = ".steps"
-"""Name of the folder of finished parts of interrupted steps."""
+"""Name of the folder with a folder of finished parts for each data set whose steps were interrupted."""
 UNREADABLE = ("damaged", "format")
 """Codes of errors about content that another download may mend."""
 
@@ -67,8 +67,6 @@ def run_fetch(plan: Fetch, keep: bool = False, report: Report = silent, say: Say
                 continue
             done.append(job.item.name)
             say(f"{job.item.name}: {'aligned' if job.item.is_here else 'written'}")
-        if not errors:
-            shutil.rmtree(tools.cache, ignore_errors=True)
         if not (errors or keep or plan.downloads.is_mirror):
             _clean(plan)
     if errors:
@@ -86,8 +84,9 @@ def _forget(plan: Fetch, job: Job) -> None:
 
 
 def _make(plan: Fetch, job: Job, tools: Tools) -> None:
-    """Convert, parse and align as a job needs, and record it."""
-    within = replace(tools, report=lambda task, *more: tools.report(f"{job.item.name}: {task}", *more))
+    """Convert, parse and align as a job needs, record it, and delete the finished parts of its steps."""
+    cache = tools.cache / job.item.name.replace("/", "_")
+    within = replace(tools, cache=cache, report=lambda task, *more: tools.report(f"{job.item.name}: {task}", *more))
     source = job.item.origin.source
     if not job.item.is_here and isinstance(source, MadeOf):
         _parse(plan, job, source.base, within)
@@ -96,6 +95,9 @@ def _make(plan: Fetch, job: Job, tools: Tools) -> None:
     for step in job.steps:
         if isinstance(step, Align):
             _align(plan, job, step, within)
+    shutil.rmtree(cache, ignore_errors=True)
+    if tools.cache.is_dir() and not any(tools.cache.iterdir()):
+        tools.cache.rmdir()
 
 
 def _parse(plan: Fetch, job: Job, base: str, tools: Tools) -> None:
