@@ -30,6 +30,7 @@ FOREIGN = {
     **dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), UTF16 := ("UTF-16", "convert it: iconv -f UTF-16 -t UTF-8 FILE > NEW")),
 }
 """First bytes of content that is not UTF-8 text, the name of the format, and the hint of the error."""
+BLOCK = 1 << 20
 SIZE = 4
 """Number of bytes at the end of a gzip file that state its unpacked size."""
 START = 64
@@ -69,7 +70,7 @@ def open_packed(path: Path) -> Iterator[io.BufferedReader[Any]]:
         with gzip.open(path) as packed:
             most = _most(packed)
             if most is not None and stated_size(path) > most:
-                raise unpacks_to_more(path, most)
+                _count(path, most)
             with io.BufferedReader(Limited(packed, path, most)) as handle:
                 yield handle
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
@@ -100,13 +101,23 @@ class Limited(io.RawIOBase):
 def stated_size(path: Path) -> int:
     """Return the unpacked size at the end of a gzip file, modulo 2**32, of its last member.
 
-    A file of line breaks is refused by it at once. Lines up to the limit would take minutes.
+    A file that is cut off or has other bytes at its end states any number.
     """
     with path.open("rb") as file:
         if file.read(len(GZIP)) != GZIP or file.seek(0, os.SEEK_END) < SIZE:
             return 0
         file.seek(-SIZE, os.SEEK_END)
         return int.from_bytes(file.read(SIZE), "little")
+
+
+def _count(path: Path, most: int) -> None:
+    """Unpack a gzip file, and refuse one that is damaged or has more than ``most`` bytes.
+
+    The check takes seconds. Reading a file of line breaks up to the limit, line by line, would take minutes.
+    """
+    with gzip.open(path) as packed, io.BufferedReader(Limited(packed, path, most), BLOCK) as handle:
+        while handle.read(BLOCK):
+            pass
 
 
 def unpacks_to_more(path: Path, most: int) -> InputError:

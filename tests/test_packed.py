@@ -46,11 +46,24 @@ def test_a_small_file_that_unpacks_to_much_is_refused_before_it_is_unpacked(case
     assert refused(read, path) == ("x.txt.gz", "range")
 
 
-def test_a_file_that_states_a_size_over_the_limit_is_refused_before_a_line_is_read(tmp_path, monkeypatch):
+def test_a_file_that_states_a_size_over_the_limit_is_refused_before_a_line_is_read(tmp_path):
     path = tmp_path / "x.txt.gz"
     path.write_bytes(gzip.compress(b"\n" * (1 << 20)))
-    monkeypatch.setattr(packed, "Limited", None)  # which reads
-    assert refused(open_source, f"text:{path}") == ("x.txt.gz", "range")
+
+    def read() -> None:
+        with packed.open_packed(path):
+            raise AssertionError("lines could be read")
+
+    assert refused(read) == ("x.txt.gz", "range")
+
+
+@pytest.mark.parametrize("end", [b"", b"\xff" * 4])
+def test_a_file_that_is_cut_off_is_damaged_whatever_its_last_bytes_state(tmp_path, end):
+    path = tmp_path / "x.txt.gz"
+    text = "\n".join(str(n * n) for n in range(10_000)).encode()
+    path.write_bytes(gzip.compress(text)[:-100] + end)
+    assert packed.stated_size(path) > packed.most_unpacked(path.stat().st_size)
+    assert refused(open_source, f"text:{path}") == ("x.txt.gz", "damaged")
 
 
 @pytest.mark.parametrize("end", [gzip.compress(b"a b\n"), bytes(4)])
