@@ -10,6 +10,7 @@ from rich.filesize import decimal
 
 from pretrain.config import PretrainConfig
 from pretrain.cost import size_of_run
+from pretrain.model.losses import BLOCK
 from synthlang.errors import InputError
 
 FLOAT, IDS = 4, 3 * 8
@@ -62,8 +63,10 @@ def needed(config: PretrainConfig, processes: int, ids: int) -> tuple[int, int, 
     share = 2 if config.precision == "bfloat16" else FLOAT
     # A layer needs at least the inputs of its four products. The last layer and the softmax need labelled tokens only.
     activations = micro * (size.layers - 1) * (4 * size.hidden + size.feed_forward) * share
-    labelled = micro if config.objective.is_causal else int(micro * config.objective.mask_rate)
-    activations += labelled * ids * share
+    logits = int(micro * config.objective.mask_rate) * ids
+    if config.objective.is_causal:  # which has some of its logits in memory at a time
+        logits = min(micro * ids, *BLOCK.values())
+    activations += logits * share
     return size.parameters * KEPT * FLOAT, activations, rows
 
 

@@ -17,15 +17,19 @@ from pretrain.adjust.config import AdjustConfig
 from pretrain.adjust.run import adjust
 from pretrain.build import dev_batches, new_model, train_batches
 from pretrain.config import ModelConfig, ObjectiveConfig, PretrainConfig, SharingConfig
+from pretrain.config.objective import _check_names
 from pretrain.data.batch import IGNORE, Rows
 from pretrain.data.causal import CausalMasker
 from pretrain.data.masking import random_word_tables
 from pretrain.data.sources import ParallelRows, SentenceRows, StreamRows
 from pretrain.folder import read_metrics
+from pretrain.memory import needed
 from pretrain.model.gpt2 import CausalLM
+from pretrain.model.losses import BLOCK
 from pretrain.model.text import Text
+from pretrain.objectives.align import Align
 from pretrain.objectives.dict import Translated
-from pretrain.objectives.table import NAMES
+from pretrain.objectives.table import NAMES, TERMS
 from pretrain.prepare import prepare
 from pretrain.run import Trainer, pretrain
 from probes.models.names import ModelLimits, limits_of_model, limits_of_run
@@ -36,8 +40,9 @@ from probes.transfer.result import seed_record
 from probes.transfer.run import Transfer
 from probes.transfer.splits import load_data
 from probes.transfer.tasks.base import Batch
-from synthlang.config import parse
+from synthlang.config import StrictModel, parse
 from synthlang.dictionary.ids import Synonyms
+from synthlang.errors import InputError
 from synthlang.store import Store
 from synthlang.vocabularies import OURS
 from tests.data_cases import parallel_of, random_sentences, shards_of
@@ -187,6 +192,29 @@ def test_the_terms_of_each_kind(kind):
 )
 def test_what_a_decoder_does_not_support(values, place, code):
     assert refused(config_of, **values) == (place, code)
+
+
+def test_the_error_names_the_kind_of_the_objective():
+    with pytest.raises(InputError, match="the key alpha for the kind align_clm"):
+        config_of(objective__weights={"align": 2.0})
+
+
+def test_two_terms_cannot_have_one_kind(monkeypatch):
+    class Twice(Align):
+        name, kind, causal_kind, settings, weight_key = "twice", None, "align_clm", StrictModel, None
+
+    monkeypatch.setattr("pretrain.config.objective.TERMS", (*TERMS, Twice()))
+    monkeypatch.setattr("synthlang.plugins.parts", lambda *_: {"plugins": {"twice": "my-package 1.0"}})
+    assert refused(_check_names) == ("objective", "duplicate")
+
+
+def test_the_least_memory_of_a_decoder_has_some_of_its_logits():
+    """Gradients of logits are computed for a block of positions at a time."""
+    config = config_of(batch={"rows": 512, "length": 64, "packing": "stream"})
+    ids, micro = 50_000, 512 * 64
+    layers = micro * (config.model.layers - 1) * (4 * config.model.hidden + config.model.feed_forward) * 4
+    assert needed(config, 1, ids)[1] == layers + BLOCK["cpu"] * 4 < micro * ids * 4
+    assert needed(config, 1, 100)[1] == layers + micro * 100 * 4
 
 
 def test_a_new_key_is_in_no_earlier_fingerprint():

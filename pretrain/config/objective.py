@@ -83,7 +83,7 @@ class ObjectiveConfig(*reversed(SETTINGS), MaskingConfig):  # type: ignore[misc]
     def _has_terms(self) -> ObjectiveConfig:
         for term in TERMS:
             if term.weight_key and term.name in KINDS[self.kind] and term.name in self.weights:
-                reason = f"the weight of the term {term.name} is the key {term.weight_key} for the kind {term.kind}"
+                reason = f"the weight of the term {term.name} is the key {term.weight_key} for the kind {self.kind}"
                 hint = f"set {term.weight_key}, and leave {term.name} out of weights"
                 raise InputError(reason, keys="weights", hint=hint, code="conflict")
         if not any(self.terms[term.name] for term in self.on if term.masked):
@@ -140,7 +140,7 @@ class ObjectiveConfig(*reversed(SETTINGS), MaskingConfig):  # type: ignore[misc]
 
 def _check_names() -> None:
     """Refuse a plugin whose term has the kind or a key of another term."""
-    kinds = [*(term.kind for term in TERMS if term.kind is not None), "sum"]
+    kinds = [kind for term in TERMS for kind in (term.kind, term.causal_kind) if kind is not None] + ["sum"]
     taken = {*MaskingConfig.model_fields, *ObjectiveConfig.__annotations__}
     keys = [*taken, *(name for term in TERMS for name in term.settings.model_fields)]
     for what, names in (("kind", kinds), ("key", keys)):
