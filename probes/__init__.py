@@ -77,6 +77,9 @@ def parse(
     if retry or job_sentences:
         option = "--retry" if retry else "--job-sentences"
         raise InputError("needs Slurm", option, hint="add --executor slurm", code="no_effect")
+    if executor == "in-process" and workers is not None:
+        reason, hint = "has no effect on one process", "leave it out, or use --executor local"
+        raise InputError(reason, "--workers", hint=hint, code="no_effect")
     devices = cuda_devices() if executor == "local" and workers != 1 else []
     count = (workers or max(1, len(devices))) if executor == "local" else 1
     return synthlang.parse(

@@ -133,14 +133,20 @@ def _claim(work: Path, source: ParsedSource, sentences: int) -> None:
 def _stages(
     source: ParsedSource, config: PartConfig, work: Path, sentences: int, workers: int, display: Display
 ) -> Iterator[ParseStage]:
-    """Cut the source, and yield a stage for each part that is not in the cache. ``config`` lacks the part."""
-    keys = StageKeys(ContentHashes(Store(work / "stages")))
+    """Cut the source, and yield a stage for each part that is not in the cache. ``config`` lacks the part.
+
+    Parts with equal sentences have one stage.
+    """
+    keys, known = StageKeys(ContentHashes(Store(work / "stages"))), set[str]()
     read = display.counter("read", partial(size_of, source.source))
     for part in cut_parts(source, work / "parts", sentences):
         read(part.path.name.partition("-")[0], part.sentences)
         if not part.is_cached:
             one = config.model_copy(update={"part": str(part.path)})
-            yield keys.keyed(ParseStage(config=one, cache=str(source.cache.root), workers=workers))
+            stage = keys.keyed(ParseStage(config=one, cache=str(source.cache.root), workers=workers))
+            if stage.key not in known:
+                known.add(stage.key)
+                yield stage
 
 
 @dataclass

@@ -23,6 +23,7 @@ from probes.study.executors.local import InlineExecutor
 from probes.study.executors.slurm_job import run_file
 from synthlang.errors import InputError
 from synthlang.files import read_json, write_json
+from synthlang.parsing.chunks import CHUNK
 from synthlang.parsing.parse_command import parse_command
 from synthlang.parsing.parts import read_part, write_part
 from synthlang.progress import silent, unheard
@@ -165,6 +166,16 @@ def test_a_failed_part_is_tried_again_and_the_others_go_on(fails, retry, reason,
     assert set(executor.tries.values()) == {min(fails, retry) + 1} and len(said) == 3 * min(fails, retry)
 
 
+def test_parts_with_equal_sentences_are_parsed_once(model, slurm, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("text.txt").write_text("a b .\n" * 3 * CHUNK)
+    given: Any = {"model": model, "executor": "slurm", "slurm": ["poll=1e-9"], "job_sentences": CHUNK}
+    assert not probes.parse("lines:text.txt", "out", **given, wait=False)
+    assert "submitted 1 part;" in capsys.readouterr().err
+    assert len(work_as_the_node(tmp_path / ".parsing-out")) == 1
+    assert probes.parse("lines:text.txt", "out", **given) == {"train": 3 * CHUNK}
+
+
 @pytest.mark.parametrize(
     ("options", "place", "code"),
     [
@@ -174,6 +185,7 @@ def test_a_failed_part_is_tried_again_and_the_others_go_on(fails, retry, reason,
         ({"retry": 1}, "--retry", "no_effect"),
         ({"job_sentences": 5}, "--job-sentences", "no_effect"),
         ({"executor": "slurm", "workers": 2}, "--workers", "no_effect"),
+        ({"executor": "in-process", "workers": 2}, "--workers", "no_effect"),
         ({"executor": "slurm", "slurm": ["tune.time"]}, "--slurm", "format"),
     ],
 )
