@@ -50,6 +50,9 @@ def push(
         if to is None:
             hint = f"name their owner: synthlang push {folder} --to OWNER, or --to OWNER/PREFIX"
             raise InputError("a study becomes several repositories", folder, hint=hint, code="missing")
+        if repo is not None:
+            hint = f"leave out {repo}, or name the beginning of all names: --to OWNER/PREFIX"
+            raise InputError("is not for studies", "REPO", hint=hint, code="no_effect")
         plan = publication(folder, to, partial)
         return _said(plan, say) if dry_run else _pushed(plan, not public, say, api)
     for option, given in (("--to", to is not None), ("--partial", partial)):

@@ -196,6 +196,7 @@ def test_an_unfinished_or_damaged_study_is_refused_unless_it_is_partial(change, 
 
 def test_refusals(study, hub, tmp_path):
     assert refused(probes.push, study, "me/name") == ("study", "missing")
+    assert refused(probes.push, study, "me/name", to="me") == ("REPO", "no_effect")
     for to in ("", "a/b/c", "../x", "me/" + "x" * 90):
         assert refused(probes.push, study, to=to)[1] in ("format", "range")
     (study / "report.json").unlink()
