@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+import transformers
 import yaml
 
 from probes.commands import _naming_tiny
@@ -149,6 +150,28 @@ def test_the_size_of_a_model_by_its_name(tmp_path):
     size = size_of_model(str(tmp_path))
     assert size is not None and (size.layers, size.words, size.others) == (2, 100, 30)
     assert size_of_model(str(tmp_path / "none")) is None and size_of_model("some/other/name") is None
+
+
+@pytest.mark.parametrize(
+    ("architecture", "sizes", "inside"),
+    [
+        ("XLM", {"emb_dim": 16, "n_layers": 2, "n_heads": 2, "n_langs": 1}, 0),
+        ("GPT2", {"n_embd": 16, "n_layer": 2, "n_head": 2}, 0),
+        (
+            "Bert",
+            {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64},
+            2 * 16,
+        ),
+    ],
+)
+def test_the_size_of_a_folder_has_the_parameters_of_its_architecture(architecture, sizes, inside, tmp_path):
+    """``inside`` is the size of the embeddings of token types, which our models do not have."""
+    config = getattr(transformers, f"{architecture}Config")(vocab_size=90, max_position_embeddings=20, **sizes)
+    model = {"GPT2": "GPT2LMHeadModel", "XLM": "XLMWithLMHeadModel", "Bert": "BertForMaskedLM"}[architecture]
+    config.save_pretrained(tmp_path)
+    size = size_of_model(str(tmp_path))
+    assert size is not None
+    assert size.parameters == sum(p.numel() for p in getattr(transformers, model)(config).parameters()) - inside
 
 
 def test_a_dry_run_shows_the_cost_before_it_names_missing_data(tiny, tmp_path, monkeypatch, capsys):

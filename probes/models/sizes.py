@@ -15,6 +15,7 @@ from synthlang.sources import open_source
 from synthlang.sources.limited import without_limit
 from synthlang.sources.mini_english.source import MiniEnglish
 from synthlang.vocabularies.space import SMALLEST
+from synthlang.vocabularies.xlm_tokenizer import XLM
 
 TYPE_TOKENS = 2
 """Number of BPE tokens for each word type of the built-in source, besides bytes and special tokens.
@@ -39,13 +40,15 @@ def size_of_model(model: str) -> ModelSize | None:
             return size_of_run(config) if config.start is None else size_of_model(config.start.model)
         settings = _settings_of(model)
         layers, hidden, words, positions = (size_in(settings, key) for key in SIZES)
-        wide = size_in(settings, "intermediate_size") or 4 * (hidden or 0)  # the default of GPT-2
+        wide = size_in(settings, "intermediate_size") or 4 * (hidden or 0)  # the default of GPT-2 and the width of XLM
     except (ValueError, TypeError):  # there is no such model, or its settings are of another type
         return KNOWN.get(Path(model).name)
     if layers is None or hidden is None or words is None or positions is None:
         return KNOWN.get(Path(model).name)
-    own_head = "n_layer" not in settings  # which GPT-2 lacks
-    return ModelSize(layers, hidden, wide, words, words, positions, dense=own_head, biased=own_head)
+    kind = settings.get("model_type")
+    return ModelSize(
+        layers, hidden, wide, words, words, positions, dense=kind not in ("gpt2", XLM), biased=kind != "gpt2"
+    )
 
 
 def _settings_of(model: str) -> Any:
