@@ -105,6 +105,14 @@ def test_the_text_is_the_dev_split_of_the_pretraining_text(run):
     assert train.values["split"]["source"] == "train" and "was trained on" in train.notes[0]
 
 
+def test_only_a_text_of_the_pretraining_is_one_that_the_model_was_trained_on(run, text):
+    settings = {"most": 7, "split": "train"}
+    both = probed(open_pretrained(str(run), None), "sentences", sentences=settings).notes
+    own = probed(open_pretrained(str(run), None), "sentences", sentences={**settings, "other": text}).notes
+    unseen = probed(open_pretrained(str(run), "inv"), "sentences", sentences=settings).notes
+    assert len(both) == 2 and list(own) == list(unseen) == both[:1]
+
+
 def test_long_sentences_are_left_out_and_counted(run, tmp_path):
     (tmp_path / "x.txt").write_text("she ran .\n" + "a " * 60 + "\n", encoding="utf-8")
     opened, settings = open_pretrained(str(run), None), {"sentences": {"text": f"lines:{tmp_path / 'x.txt'}"}}

@@ -92,13 +92,20 @@ def sentences_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     drawn = position_lines(list(measured.values()))
     files = {"sentences.parquet": pa.concat_tables([sentence_table(one) for one in measured.values()])}
     notes = [
-        f"The model was trained on this text of {one.name}." for one in measured.values() if _is_trained(one, given)
+        f"The model was trained on this text of {one.name}."
+        for role, one in measured.items()
+        if one.text.split == "train" and _is_pretraining_text(role, given)
     ]
     return ProbeResult(values, tables, [drawn] if drawn else [], notes, _summary(named), files)
 
 
-def _is_trained(one: Measured, given: ProbeInput) -> bool:
-    return one.text.split == "train" and given.config.of(SentencesConfig).text is None
+def _is_pretraining_text(role: Role, given: ProbeInput) -> bool:
+    """Return whether the text of a language is that on which the model was pretrained."""
+    settings, pretrained = given.config.of(SentencesConfig), given.pretrained
+    if role == "source":
+        return settings.text is None
+    is_own = settings.other is None and (pretrained.natural or settings.text is None)
+    return is_own and given.same_model and not pretrained.notes  # a note says that the model has not seen the language
 
 
 def _measured(name: str, text: LanguageText, scored: Scored, counts: Counter[str]) -> Measured:
