@@ -396,3 +396,13 @@ def test_items_of_a_probe_name_their_task(tmp_path):
     assert hash_of(builtin) != hash_of(f"{builtin}&seed=1")
     wrong = ContentHashes().of(Named(("items",), "items", f"minimal:{tmp_path / 'none'}"))
     assert wrong.error is not None and wrong.error.code == "missing"
+
+
+def test_a_stored_hash_of_items_is_not_used_after_a_change_of_their_reader(tmp_path, monkeypatch):
+    (tmp_path / "x.tsv").write_text("a b\tb a\n")
+    store, named = Store(tmp_path / "store"), Named(("items",), "items", f"minimal:{tmp_path / 'x.tsv'}")
+    hashes = ContentHashes(store)
+    before = hashes.of(named).hash
+    hashes.save(store)
+    monkeypatch.setattr("synthlang.tasks.minimal.READER", -1)
+    assert ContentHashes(store).of(named).hash != before

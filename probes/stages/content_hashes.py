@@ -84,7 +84,7 @@ class ContentHashes:
         return self._known[key]
 
     def _look(self, kind: str, name: str, task: str | None) -> ContentHash:
-        readers = fingerprint("readers", readers=[*READER_FORMATS, segmentation.LATER, *installed()])
+        readers = fingerprint("readers", readers=[*READER_FORMATS, segmentation.LATER, minimal.READER, *installed()])
         key = " ".join((readers, str(Path.cwd()), kind, task or "-", name))
         entry = self._table.get(key)
         match entry:  # a damaged entry is not used
