@@ -169,8 +169,14 @@ def _names(to: str, record: Mapping[str, Any]) -> tuple[str, str]:
         check_repository(to)
     else:
         check_repository(owner)
-        scale = str(record["config"].get("scale") or "")
-        prefix = _slug(record["name"] if scale in record["name"] else f"{record['name']}-{scale}")
+        name, scale = record["name"], str(record["config"].get("scale") or "")
+        is_named = re.search(rf"(?<![A-Za-z0-9]){re.escape(scale)}(?![A-Za-z0-9])", name)
+        prefix = _slug(name if is_named else f"{name}-{scale}")
+        if not prefix:
+            hint = "name a prefix, as OWNER/PREFIX"
+            raise InputError(
+                f"the study's name {name!r} has no letter for repositories", "--to", hint=hint, code="format"
+            )
     if len(f"{owner}/{prefix}-results") + KEY > LONGEST:
         hint = "name a shorter prefix, as OWNER/PREFIX"
         raise InputError(f"{owner}/{prefix} is too long for the names of repositories", "--to", hint=hint, code="range")

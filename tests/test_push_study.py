@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 import probes
 from probes.cli import app
-from probes.publication import publication
+from probes.publication import _names, publication
 from probes.study.cells import load_study
 from probes.study.record import read_record
 from synthlang.files import write_json
@@ -192,6 +192,20 @@ def test_an_unfinished_or_damaged_study_is_refused_unless_it_is_partial(change, 
     probes.push(study, to="me/table", partial=True)
     assert [kind for kind, _ in hub.made].count("model") == models
     assert told in hub.content["dataset", RESULTS]["README.md"].decode()
+
+
+@pytest.mark.parametrize(
+    ("name", "scale", "prefix"),
+    [("dose-inv", "", "dose-inv"), ("dose-inv", "dose-inv", "dose-inv"), ("dose-lab", "lab", "dose-lab"),
+     ("labels", "lab", "labels-lab"), ("table 3", "tiny", "table-3-tiny")],
+)  # fmt: skip
+def test_repositories_begin_with_the_name_and_the_scale(name, scale, prefix):
+    assert _names("me", {"name": name, "config": {"scale": scale}}) == ("me", prefix)
+
+
+def test_a_name_of_other_letters_needs_a_prefix():
+    assert refused(_names, "me", {"name": "опыт", "config": {}}) == ("--to", "format")
+    assert _names("me/trial", {"name": "опыт", "config": {}}) == ("me", "trial")
 
 
 def test_refusals(study, hub, tmp_path):

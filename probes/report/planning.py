@@ -110,6 +110,8 @@ def table(folder: Path, paper: str, claims: Sequence[str]) -> list[str]:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 4:
+        sys.exit("error: usage: python -m probes.report.planning FOLDER PAPER CLAIM …")
     try:
         print("\n".join(table(Path(sys.argv[1]), sys.argv[2], sys.argv[3:])))
     except InputError as error:
