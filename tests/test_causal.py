@@ -27,9 +27,9 @@ from pretrain.memory import needed
 from pretrain.model.gpt2 import CausalLM
 from pretrain.model.losses import BLOCK
 from pretrain.model.text import Text
-from pretrain.objectives.align import Align
 from pretrain.objectives.dict import Translated
 from pretrain.objectives.table import NAMES, TERMS
+from pretrain.objectives.term import Term
 from pretrain.prepare import prepare
 from pretrain.run import Trainer, pretrain
 from probes.models.names import ModelLimits, limits_of_model, limits_of_run
@@ -200,8 +200,8 @@ def test_the_error_names_the_kind_of_the_objective():
 
 
 def test_two_terms_cannot_have_one_kind(monkeypatch):
-    class Twice(Align):
-        name, kind, causal_kind, settings, weight_key = "twice", None, "align_clm", StrictModel, None
+    class Twice(Term[StrictModel]):
+        name, causal_kind = "twice", "align_clm"
 
     monkeypatch.setattr("pretrain.config.objective.TERMS", (*TERMS, Twice()))
     monkeypatch.setattr("synthlang.plugins.parts", lambda *_: {"plugins": {"twice": "my-package 1.0"}})
