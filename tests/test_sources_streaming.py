@@ -122,6 +122,16 @@ def test_bad_options(options, place, code, tmp_path, monkeypatch):
     assert refused(open_source, f"hf:d{options}") == (place, code)
 
 
+@pytest.mark.parametrize(
+    ("line", "place", "code"), [(b"{bad\n", "hf:d", "failed"), (b'{"text": "\xff"}\n', "hf:d train", "format")]
+)
+def test_a_damaged_line_of_a_stream_is_found_in_its_data_set(line, place, code, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "train.jsonl").write_bytes(b'{"text": "One."}\n' + line)
+    assert refused(open_source, "hf:d?streaming") == (place, code)
+
+
 def test_a_stream_that_breaks_off_is_one_line_and_goes_on_later(tmp_path, monkeypatch):
     """What is finished is kept, which another wrong input would delete."""
     monkeypatch.setattr(run, "SHARD_BATCHES", 1)

@@ -156,7 +156,11 @@ class HubSource:
         self._remarks: dict[str, Counter[str]] = {}
         self._sizes, self._rows_read = Sizes(), Counter[str]()
         # datasets gives every split of a configuration the same features
-        self._plan = plan_columns(features_of(next(iter(self._data.values()))), self.name, more or {}, item, ids)
+        try:
+            features = features_of(next(iter(self._data.values())))
+        except DiskError as error:
+            raise error.inside(path=self.name) from error
+        self._plan = plan_columns(features, self.name, more or {}, item, ids)
         for split in self._data:
             counts: Counter[str] = Counter()
             if next(self._rows(split, counts), None) is None:
@@ -274,7 +278,7 @@ class HubSource:
     def _values(self, split: str) -> Iterator[tuple[Any, ...]]:
         try:
             yield from rows_of(self._data[split], self._plan.reads)
-        except DiskError as error:
+        except InputError as error:
             raise error.inside(split, path=self.name) from error
 
     def _sentence(self, words: list[str], labels: Sequence[list[Any] | None]) -> dict[str, list[Any]]:
