@@ -85,11 +85,6 @@ def sums(values: Floats, offsets: Ids) -> Floats:
     return found
 
 
-def is_causal(body: MaskedLM) -> bool:
-    """Return whether a model predicts each token from the tokens before it."""
-    return body.causal
-
-
 def score(
     body: MaskedLM,
     reader: Reader,
@@ -117,12 +112,11 @@ def score(
     encoded = reader.encode(corpus)
     Reading.of(encoded, reader.specials.unk).check(name, "the tokenizer of the model")
     bounds = encoded.word_offsets[corpus.offsets]
-    causal = is_causal(body)
-    too_long = np.diff(bounds) + (AROUND - causal) > body.embeddings.length
+    too_long = np.diff(bounds) + (AROUND - body.causal) > body.embeddings.length
     rows = _Rows(encoded, bounds, reader.specials)
     tokens = np.full(len(encoded.ids), np.nan)
     read = np.flatnonzero(~too_long)
-    work = rows.whole(read) if causal else rows.masked(read, masking)
+    work = rows.whole(read) if body.causal else rows.masked(read, masking)
     device = body.norm.weight.device
     batches = bounded_batches(work.lengths)
     for done, at in enumerate(batches, 1):

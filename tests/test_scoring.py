@@ -16,7 +16,7 @@ from pretrain.run import pretrain
 from probes import scoring
 from probes.models.opening import open_pretrained
 from probes.models.pretrained import Reader
-from probes.scoring import is_causal, score, sums
+from probes.scoring import score, sums
 from probes.states import reading
 from synthlang.config import parse
 from synthlang.corpus import Corpus
@@ -221,7 +221,7 @@ def test_a_decoder_has_the_log_probabilities_of_the_exported_model(decoder, corp
     with reading([opened.model]):
         scored = score(opened.model, reader, reader.language.derive(corpus))
         same = score(opened.model, reader, reader.language.derive(corpus), "token")
-    assert is_causal(opened.model)
+    assert opened.model.causal
     expected = next_tokens(decoder / "export" / language, scored, OURS.bos)
     np.testing.assert_allclose(scored.tokens, expected, atol=1e-4)
     np.testing.assert_array_equal(scored.tokens, same.tokens)  # nothing is masked

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from probes.figures.drawing import Drawing
 from probes.report.page import Table
+from probes.statistics import Interval
 
 
 @dataclass(frozen=True)
@@ -45,3 +46,12 @@ def few_directions(rank: int, width: int) -> list[str]:
     return [
         f"a map was fitted on pairs that span only {rank} directions, and it rotates the others as little as possible"
     ]
+
+
+def to_json(value: Any) -> Any:
+    """Return a value of probes.json, in which each interval is a mapping with ``mean``, ``low``, ``high`` and ``n``."""
+    if isinstance(value, Interval):
+        return {"mean": value.mean, "low": value.low, "high": value.high, "n": value.n}
+    if isinstance(value, Mapping):
+        return {key: to_json(inner) for key, inner in value.items()}
+    return [to_json(inner) for inner in value] if isinstance(value, list) else value

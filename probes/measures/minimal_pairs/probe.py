@@ -11,9 +11,9 @@ from probes.measures.minimal_pairs.items import read_items
 from probes.measures.minimal_pairs.pairs import ScoredPairs, accuracy, around, by_name, is_one_place, shared
 from probes.measures.minimal_pairs.show import figures, pair_table, summary, tables
 from probes.measures.probe_input import ProbeInput
-from probes.measures.result import ProbeResult
+from probes.measures.result import ProbeResult, to_json
 from probes.models.pretrained import Role
-from probes.scoring import Floats, Scored, is_causal, score
+from probes.scoring import Floats, Scored, score
 from probes.statistics import Interval
 from probes.statistics.intervals import bootstrap_difference
 from synthlang.errors import InputError
@@ -39,7 +39,7 @@ def minimal_pairs_probe(given: ProbeInput, report: Report = silent) -> ProbeResu
     rows = {role: around(pairs, config.before, config.after) for role, pairs in found.items()}
     difference = _difference(found, given.config.seed) if len(found) > 1 and config.other is None else None
     values: dict[str, Any] = {
-        "model": {role: "causal" if is_causal(given.body(role)) else "masked" for role in found},
+        "model": {role: "causal" if given.body(role).causal else "masked" for role in found},
         "languages": {role: {**values_of(pairs), "positions": rows[role]} for role, pairs in found.items()},
         "difference": difference,
         "several_places": places,
@@ -93,10 +93,10 @@ def _places(pairs: ScoredPairs) -> int:
 def _difference(found: dict[Role, ScoredPairs], seed: int) -> Interval | None:
     """Return the accuracy in the source language minus that in the derived one, on the pairs of both."""
     one, other = found["source"], found["target"]
-    left, right = shared(one.batch, other.batch)
-    if not len(left):
+    source, target = shared(one.batch, other.batch)
+    if not len(source):
         return None
-    first, second = (_stats(pairs.credits[rows]) for pairs, rows in ((one, left), (other, right)))
+    first, second = (_stats(pairs.credits[rows]) for pairs, rows in ((one, source), (other, target)))
     key = key_of("minimal-pairs", seed)
     return bootstrap_difference(first, second, _percent, key, paired=True)
 
@@ -109,12 +109,3 @@ def _stats(credit: Floats) -> Floats:
 def _percent(sums: Floats) -> Floats:
     found: Floats = 100 * sums[..., 0] / sums[..., 1]
     return found
-
-
-def to_json(value: Any) -> Any:
-    """Return values with intervals as mappings."""
-    if isinstance(value, Interval):
-        return {"mean": value.mean, "low": value.low, "high": value.high, "n": value.n}
-    if isinstance(value, dict):
-        return {key: to_json(inner) for key, inner in value.items()}
-    return [to_json(inner) for inner in value] if isinstance(value, list) else value

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from probes.figures.drawing import Drawing
 from probes.figures.lines import interval_series, lines_over
 from probes.measures.probe_input import ProbeInput
-from probes.measures.result import ProbeResult, with_bounds
+from probes.measures.result import ProbeResult, to_json, with_bounds
 from probes.measures.sentences import UNITS, SentencesConfig
 from probes.measures.sentences.texts import LanguageText, read_texts
 from probes.models.pretrained import Role
 from probes.report.page import Table
-from probes.scoring import Floats, Scored, is_causal, score
+from probes.scoring import Floats, Scored, score
 from probes.statistics import Interval, mean_interval
 from probes.statistics.intervals import bootstrap_metric
 from synthlang.errors import InputError
@@ -82,9 +82,9 @@ def sentences_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
         measured[role] = _measured(given.name(role), text, scored, counts)
     found = {role: values_of(one, given.config.seed) for role, one in measured.items()}
     values: dict[str, Any] = {
-        "model": {role: "causal" if is_causal(given.body(role)) else "masked" for role in measured},
+        "model": {role: "causal" if given.body(role).causal else "masked" for role in measured},
         "split": {role: one.text.split for role, one in measured.items()},
-        "languages": {role: _json(of) for role, of in found.items()},
+        "languages": {role: to_json(of) for role, of in found.items()},
         "counts": {reason: count for reason, count in counts.items() if count},
     }
     named = {one.name: found[role] for role, one in measured.items()}
@@ -132,12 +132,6 @@ def values_of(one: Measured, seed: int) -> dict[str, Any]:
         "bits_per_byte": one.bits(key),
         **{f"{unit}s": int(one.sizes[:, number].sum()) for number, unit in enumerate(UNITS)},
     }
-
-
-def _json(value: Any) -> Any:
-    if isinstance(value, Interval):
-        return {"mean": value.mean, "low": value.low, "high": value.high}
-    return {key: _json(inner) for key, inner in value.items()} if isinstance(value, Mapping) else value
 
 
 def perplexity_table(found: Mapping[str, Mapping[str, Any]]) -> Table:
