@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -16,7 +17,7 @@ from probes.report.terminal import score_table
 from probes.stages.verify import verify_store
 from probes.study.cells import load_study
 from probes.study.checks import MissingDataError
-from probes.study.cost import check_cost, study_cost
+from probes.study.cost import StudyCost, check_cost, study_cost
 from probes.study.executors.slurm import check_slurm
 from probes.study.executors.slurm_options import read_options
 from probes.study.gc import Collected, collect, delete_unused, stores_of
@@ -47,7 +48,12 @@ def run_study(name: Path, out: Path | None, options: StudyOptions, overrides: li
     Raises:
         SystemExit: With code 143 after SIGTERM.
     """
-    run = _opened(name, out, options, overrides)
+    try:
+        run = _opened(name, out, options, overrides)
+    except MissingDataError:
+        if options.dry_run and not overrides:
+            _say_requirements(sized(name, options.size))
+        raise
     if options.verify and run.store.root.exists():
         _say_damage(run.store.root)
         run.look()
@@ -55,7 +61,7 @@ def run_study(name: Path, out: Path | None, options: StudyOptions, overrides: li
         _show_plan(run)
         if options.dry_run:  # after the plan, which needs no data
             config = sized(name, options.size)
-            _say_data(config, run.inputs)
+            _say_data(config, names_of(run.inputs))
             with _naming_tiny(config, overrides):
                 run.check_cells()
         return run
@@ -107,12 +113,23 @@ def _show_plan(run: StudyRun) -> None:
         _say(Console(), line)
 
 
-def _say_data(config: Path, inputs: Sequence[str]) -> None:
-    """Print the data sets of the catalogue that a study reads, and what would be fetched."""
+def _say_requirements(config: Path) -> None:
+    """Print the cost of a study of the catalogue whose cells cannot be built, because a language needs missing data."""
+    from probes.study.requirements import requirements_of
+
+    if config.as_posix() in names("studies"):
+        needed = requirements_of(config.as_posix())
+        for line in StudyCost(needed.costs, needed.device, shutil.disk_usage(Path.cwd()).free).lines():
+            _say(Console(), line)
+        _say_data(config, [item.name for item in needed.data])
+
+
+def _say_data(config: Path, data: Sequence[str]) -> None:
+    """Print which of these data sets are there, and what would be fetched."""
     from synthlang.data.state import items, left_line, megabytes
 
     size = config.name if config.name in SIZES else None
-    found = items(names_of(inputs), Path(ROOT), size)
+    found = items(data, Path(ROOT), size)
     missing = [item for item in found if not item.is_here]
     if found:
         _say(Console(), f"data: {len(found) - len(missing)} of {plural(len(found), 'data set')} are there")

@@ -209,3 +209,12 @@ def test_missing_data_of_the_catalogue_names_the_command(overrides, hint):
     with pytest.raises(InputError) as refused, _naming_tiny(Path("align_mlm-table3/lab"), overrides):
         raise cast(InputError, missing_data(["data/ud/en"]))
     assert refused.value.hint == hint
+
+
+def test_a_dry_run_shows_the_cost_of_languages_that_need_missing_data(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert command(monkeypatch, "study", "emerging-table1", "--size", "paper", "--dry-run") == 2
+    said, error = capsys.readouterr()
+    for start in ("to do: 30 pretrainings of ", "forecast: about ", "disk: about ", "data to fetch: muse/en-fr"):
+        assert f"\n{start}" in f"\n{said}"
+    assert "26 data sets of the study are missing" in error and not list(tmp_path.iterdir())

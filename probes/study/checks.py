@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from probes.stages.inputs import Inputs
 from probes.study.cell import Cell, in_cell
@@ -10,6 +10,7 @@ from probes.study.graph import stages_of
 from synthlang.data.entries import ROOT, name_of, names_of
 from synthlang.errors import InputError
 from synthlang.files import user_path
+from synthlang.language import Language
 from synthlang.references import local_path, references
 from synthlang.wording import plural
 
@@ -87,7 +88,18 @@ def inputs_of(cells: Iterable[Cell]) -> list[str]:
                 path = local_path(str(named.name))
             if path is not None:
                 found[path.as_posix()] = None
+            if isinstance(named.name, Language):
+                found |= dict.fromkeys(_data_of_language(named.name))
     return list(found)
+
+
+def _data_of_language(language: Language) -> Iterator[str]:
+    """Yield the files of data sets that a language reads."""
+    for transform in language.transforms:
+        for field in transform.file_fields:
+            value = str(getattr(transform, field))
+            if name_of(value) is not None:
+                yield value
 
 
 def _problem(cell: Cell, inputs: Inputs) -> InputError | None:

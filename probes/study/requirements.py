@@ -121,6 +121,12 @@ def requirements(size: str) -> Iterator[Requirements]:
                 yield _of_study(name)
 
 
+def requirements_of(name: str) -> Requirements:
+    """Return the requirements of a study of the catalogue, ``STUDY/SIZE``."""
+    with _placeholders():
+        return _of_study(name)
+
+
 def _of_study(name: str) -> Requirements:
     study, cells = load_study(Path(name), [])
     size = name.rpartition("/")[2]
