@@ -87,15 +87,21 @@ class Comparison:
     """A comparison of a claim with its test.
 
     Attributes:
+        what: The compared quantities, in words.
         interval: The interval that decides. It is None if the comparison was not run, and ``why`` gives the reason.
-        p: Two-sided p value of the hypothesis that the true value is 0.
-        inside: p value of the claim's hypothesis.
-        outside: p value of the opposite.
+        outcome: The outcome of the test.
+        unit: The kind of the replicates of the interval.
+        one_model: True if all replicates of a side, or all pairs of a correlation, come from one pretraining.
+        p: Two-sided p value of the hypothesis that the true value is 0. It is None if the spread is not known.
+        inside: p value of the test that shows the true value inside the expected region.
+        outside: p value of the test that shows the true value outside the region.
+        said: The estimate with its interval, in words.
         singles: The comparison for each condition alone, if the whole is a mean over several conditions.
         none_against: True if each of the ``singles`` may fail the claim.
         at_floor: True if the comparison was not judged because a score is at the majority baseline. ``why`` names it.
         against_alone: True if the comparison fails by itself, but not after Holm's correction.
-        tested_by: The estimate and the region of the test, or None for a correlation.
+        tested_by: The estimate and the region of the test. It is None for a correlation over conditions, and for a
+            comparison that was not run.
     """
 
     what: str
@@ -121,7 +127,7 @@ class Comparison:
 
     @property
     def expected(self) -> str:
-        """The region that the claim expects, in words, or "" for a correlation."""
+        """The region that the claim expects, in words, or "" if ``tested_by`` is None."""
         return "" if self.tested_by is None else self.tested_by[1].words
 
     @property
@@ -130,7 +136,10 @@ class Comparison:
         return None if self.interval is None or (self.p is None and self.outside == 1) else self.outside
 
     def text(self) -> str:
-        """Return the comparison in words: ``A − B (expected > 0): 3.1 (1.0 … 5.2), n = 3 models: holds``."""
+        """Return the comparison in words: ``A − B (expected > 0): 3.1 (1.0 … 5.2), n = 3 models: holds``.
+
+        Without an interval, the text is ``A − B: not run, REASON``.
+        """
         if self.interval is None:
             return f"{self.what}: {'not judged' if self.at_floor else 'not run'}, {self.why}"
         if not self.expected:

@@ -8,9 +8,10 @@ correlation over them holds for that model only.
 Layers of one model depend on one another. A correlation over layers is therefore computed within each model, and its
 mean over models is tested like any other mean (estimates.py).
 
-A correlation holds or fails if its interval (bootstrap over conditions, with the models of a condition together)
-excludes 0 and its permutation p, if there is one, is at most .05. Otherwise it is inconclusive. With five conditions,
-only a perfect correlation that has a p can be decided. With fewer than five, the correlation is not run.
+A correlation over conditions holds or fails if its interval (bootstrap over conditions, with the models of a condition
+together) excludes 0 and its permutation p, if there is one, is at most .05. Otherwise it is inconclusive. With five
+conditions, only a perfect correlation that has a p can be decided. With fewer than five, the correlation is not run.
+Over more than RESAMPLED conditions, interval and p are those of ``clustered``.
 """
 
 from __future__ import annotations
@@ -207,15 +208,19 @@ def clustered(
 ) -> Correlation:
     """Correlate pairs over conditions. A condition is one point, the mean over its models.
 
-    With more than RESAMPLED conditions in one block, p is Student's and the interval Fisher's. Its variance is
-    1 / (n − 3) for Pearson's r, and (1 + ρ² / 2) / (n − 3) for Spearman's ρ (Bonett & Wright 2000), with n conditions.
-    With that many conditions, p and interval agree with resampling.
+    Pearson's and Spearman's coefficients of more than RESAMPLED conditions without ``blocks`` have Student's p and
+    Fisher's 95 % interval. The variance of Fisher's z is 1 / (n − 3) for Pearson's r, and (1 + ρ² / 2) / (n − 3) for
+    Spearman's ρ (Bonett & Wright 2000), with n conditions. With that many conditions, p and interval agree with
+    resampling. All other correlations are those of ``probes.statistics.correlation``.
 
     Args:
-        pairs: [n] x and y of a model. Their order changes nothing.
+        pairs: [n, 2] x and y of a model, which must be finite. The order of the pairs changes nothing.
         conditions: [n] The condition of each pair.
         kind: The coefficient.
-        blocks: [n] The block of each pair. Pairs are compared within blocks only.
+        blocks: [n] The block of each pair (default: one block). Pairs are compared within blocks only.
+
+    Raises:
+        InputError: A value is NaN or infinite, and the correlation is resampled.
     """
     clusters: dict[str, list[tuple[str, float, float]]] = {}
     for name, block, (one, other) in zip(conditions, blocks or [""] * len(pairs), pairs, strict=True):
@@ -240,7 +245,13 @@ def clustered(
 def correlate_pairs(
     pairs: Sequence[Pair], kind: CorrelationKind = "spearman", blocks: Sequence[str] | None = None
 ) -> Correlated:
-    """Correlate x and y over the conditions of ``pairs`` [n], within ``blocks`` [n] if there are any."""
+    """Correlate x and y over the conditions of some pairs.
+
+    Args:
+        pairs: [n] The pairs, whose x and y must be finite.
+        kind: The coefficient.
+        blocks: [n] The block of each pair (default: one block). Pairs are compared within blocks only.
+    """
     measured: dict[Point, dict[ModelFingerprints, tuple[float, float]]] = {}
     for pair in pairs:  # single precision: means over different numbers of seeds differ by rounding
         numbers = float(np.float32(pair.x)), float(np.float32(pair.y))
@@ -292,6 +303,7 @@ def connected_groups(collections: Sequence[Collection[Hashable]]) -> list[int]:
 def outcome_of_correlation(ours: Interval | None, p: float | None, relation: Relation) -> Outcome:
     """Return the outcome of a correlation: decided if its interval excludes 0 and ``p``, if known, is at most .05.
 
+    A correlation of ±1 without a p is inconclusive, and so is a correlation without an interval.
     The bootstrap interval alone decides too often over few conditions: over five, in 13 % of all orders.
     """
     if ours is None or ours.low is None or ours.high is None:

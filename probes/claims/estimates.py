@@ -53,6 +53,8 @@ class Estimate:
     """A mean or a difference, with what Student's t needs.
 
     Attributes:
+        mean: The mean or the difference, in the unit of the measure.
+        n: The number of values.
         unit: The kind of values: one per model, adjustment, fine-tuning seed or condition.
         one_model: True if all replicates of a side come from one pretraining, so another one may give another result.
         standard_error: The standard error in the unit of the mean, or None if n < 2.
@@ -69,11 +71,11 @@ class Estimate:
 
     @property
     def interval(self) -> Interval:
-        """The 95 % interval."""
+        """The 95 % interval. Its bounds are None if n < 2."""
         return self.interval_at(LEVEL)
 
     def interval_at(self, level: float) -> Interval:
-        """Return the two-sided interval of ``level``. It has no bounds if the spread is not known."""
+        """Return the two-sided interval of ``level`` (0 to 1). Its bounds are None if n < 2."""
         if self.standard_error is None:
             return Interval(self.mean, None, None, self.n, level)
         half = float(special.stdtrit(self.degrees_of_freedom, (1 + level) / 2)) * self.standard_error
@@ -99,7 +101,13 @@ class Estimate:
         return float(special.stdtr(self.degrees_of_freedom, side * (bound - self.mean) / self.standard_error))
 
     def text(self, digits: int = 1, level: float = LEVEL) -> str:
-        """Return ``3.1 (1.0 … 5.2), n = 3 models; over ner, pos``, with the level if it is not 95 %."""
+        """Return the estimate in words: ``3.1 (1.0 … 5.2), n = 3 models; over ner, pos``.
+
+        Args:
+            digits: Number of decimal places.
+            level: Level of the interval (0 to 1), which the text names if it is not 95 %. The text has no interval if
+                n < 2.
+        """
         interval = self.interval_at(level)
         bounds = ""
         if interval.low is not None and interval.high is not None:
@@ -142,7 +150,11 @@ def counted(n: int, unit: str) -> str:
 
 
 def estimate(replicates: Replicates) -> Estimate | None:
-    """Return the mean over models, or over fine-tuning seeds of a single model, or None if there are no values."""
+    """Return the mean over models, or None if there are no values.
+
+    If there is one pretraining, the mean is over its adjustments. If there is one model, the mean is over fine-tuning
+    seeds.
+    """
     if not replicates:
         return None
     numbers, unit = _values_and_unit(replicates)
@@ -157,7 +169,10 @@ def difference(left: Replicates, right: Replicates) -> Estimate | None:
 
 
 def interaction(left: Replicates, off_left: Replicates, right: Replicates, off_right: Replicates) -> Estimate | None:
-    """Return the gap of gaps (left − off_left) − (right − off_right). None if a side is empty or nothing is paired."""
+    """Return the gap of gaps (left − off_left) − (right − off_right).
+
+    The result is None if a side is empty or the sides cannot be paired.
+    """
     sides = left, right, off_left, off_right
     return _gap(*sides)[0] if all(sides) else None
 
@@ -250,12 +265,17 @@ def without_variations(conditions: Sequence[Condition], of: Sequence[Condition])
 
 
 def estimate_of(sides: Sequence[Series]) -> EstimateOrWhy:
-    """Return the estimate over all conditions that the sides have in common, with each run once."""
+    """Return ``estimate_over`` all conditions that the sides (1, 2 or 4) have in common, with each run once."""
     return estimate_over(*drop_shared_runs(sides, common_conditions(sides)))
 
 
 def estimate_over(sides: Sequence[Series], conditions: Sequence[Condition]) -> EstimateOrWhy:
-    """Return the mean of one side, the difference of two or the gap of four, over conditions that all sides have."""
+    """Return the mean of one side, the difference of two or the gap of four, over conditions that all sides have.
+
+    Args:
+        sides: One side, two sides (left, right), or four: left, right, and what is subtracted from each of them.
+        conditions: The conditions. Every side must have all of them.
+    """
     if not all(sides):
         return EstimateOrWhy(None, NOTHING)
     every = without_variations(list(dict.fromkeys(condition for side in sides for condition in side)), conditions)
@@ -330,7 +350,7 @@ def _values_and_unit(replicates: Replicates) -> tuple[list[float], Unit]:
 
 
 def named(conditions: Sequence[Condition], every: Sequence[Condition]) -> str:
-    """Return the names of conditions: all labels except the labels that ``every`` condition has."""
+    """Join the names of the first NAMED conditions, and count the others. Labels that ``every`` has are left out."""
     same = set.intersection(*(set(condition) for condition in every))
     names = [" ".join(label for axis, label in one if (axis, label) not in same) or "–" for one in conditions]
     return first_few(names, NAMED)

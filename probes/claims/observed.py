@@ -105,7 +105,7 @@ class Results:
                 self._index[item].add(place)
 
     def series(self, quantity: Quantity, apart: Iterable[str] = ()) -> Series:
-        """Return the measured values of a quantity by condition, part and replicate.
+        """Return the measured values of a quantity by condition, part and replicate, or {} if there are none.
 
         Args:
             quantity: The quantity. A condition that lacks a label of ``quantity.average`` is left out.
@@ -183,7 +183,7 @@ def with_fallback(quantity: Quantity, results: Results) -> Quantity:
 
 
 def restricted(series: Series, restrict_to: Mapping[str, Collection[str]]) -> Series:
-    """Return the conditions whose labels are allowed."""
+    """Return the conditions with an allowed label on each axis of ``restrict_to`` (axis → allowed labels)."""
     allowed = restrict_to.items()
     return {c: parts for c, parts in series.items() if all(dict(c).get(axis) in labels for axis, labels in allowed)}
 
@@ -192,6 +192,11 @@ def labels_and_seeds(
     of_cell: Labels | Mapping[str, str], task: str, later: Collection[str]
 ) -> tuple[dict[str, str], list[str], list[str]]:
     """Split the labels of a cell into labels and seeds.
+
+    Args:
+        of_cell: The labels of the cell.
+        task: The name of the task, which becomes the label of the axis ``task``, or "" for none.
+        later: Named axes of seeds that the pretraining does not depend on.
 
     Returns:
         Axis → label without seeds, the seeds of the pretraining without the one that has a column, and later seeds.
@@ -208,7 +213,13 @@ def labels_and_seeds(
 
 
 def model_seeds(pretrained: int | None, first: Sequence[str], rest: Sequence[str]) -> ModelSeeds:
-    """Return the seeds of a model. All seeds of a given model belong to its adjustment."""
+    """Return the seeds of a model. All seeds of a given model belong to its adjustment.
+
+    Args:
+        pretrained: The seed of the pretraining, or None for a given model.
+        first: Further seeds of the pretraining, as texts.
+        rest: Seeds of what follows the pretraining, as texts.
+    """
     if pretrained is None:
         return ModelSeeds("", ", ".join([*first, *rest]))
     return ModelSeeds(", ".join((str(pretrained), *first)), ", ".join(rest))
@@ -229,7 +240,7 @@ def fingerprints_of(pretrain: str | None, adjust: str | None, seed: str | int | 
 
 
 def is_after(key: str) -> bool:
-    """Return whether the pretraining is independent of a key of the settings."""
+    """Return whether the pretraining does not depend on a dotted key of the settings, such as ``adjust.seed``."""
     return key.partition(".")[0] in AFTER
 
 

@@ -41,9 +41,11 @@ class PaperNumber:
     """A printed number.
 
     Attributes:
-        value: The number, times the factor of its block.
+        quantity: The quantity that the number states.
+        value: The number, times the factor of its block, rounded to six decimal places.
         against: The baseline quantity, if the number is a gain over a baseline.
-        column: Number of the block and of the column in it. Numbers of one column are compared with one another.
+        column: Index of the block in the table and of the column in the block. Numbers of one column are compared with
+            one another.
         marking: The mark of significance, where the paper tests the number.
     """
 
@@ -196,7 +198,7 @@ class _ClaimsFile(StrictModel):
 
 
 def names_in(value: Any) -> list[str]:
-    """Return the names in ``paper`` or ``claims`` of a study, which holds one name, several or none."""
+    """Return the names in the key ``paper`` or ``claims`` of a study: a single text, or a list that may be empty."""
     return [value] if isinstance(value, str) else [str(name) for name in value or ()]
 
 
@@ -204,7 +206,7 @@ def read_paper(name: str | Path, folder: Path | None = None) -> Paper:
     """Read a paper by its name in the catalogue, or from a YAML file relative to ``folder``.
 
     Raises:
-        InputError: The file is missing or wrong.
+        InputError: The catalogue has no such paper, or the file is missing or wrong.
     """
     path = whole_file("papers", str(name), folder)
     return _paper(path, _state(path))
@@ -226,7 +228,10 @@ def read_tables(name: str, folder: Path | None = None) -> tuple[PaperTable, ...]
 
     Args:
         name: ``PAPER`` for all tables of a paper, ``PAPER/TABLE`` or ``FILE.yaml/TABLE`` for one.
-        folder: The folder that a file is relative to.
+        folder: The folder that a file is relative to (default: the current folder).
+
+    Raises:
+        InputError: The catalogue has no such paper, its file is missing or wrong, or it has no table of this name.
     """
     paper, table = _paper_and_table(name)
     tables = read_paper(paper, folder).tables
@@ -237,7 +242,11 @@ def read_tables(name: str, folder: Path | None = None) -> tuple[PaperTable, ...]
 
 
 def tables_file(name: str) -> Path:
-    """Return the file behind a name in ``paper:`` of a study."""
+    """Return the file behind a name in ``paper:`` of a study, without the part ``/TABLE``.
+
+    Raises:
+        InputError: The catalogue has no such paper, or the file is missing.
+    """
     return whole_file("papers", _paper_and_table(name)[0])
 
 
@@ -249,7 +258,13 @@ def _paper_and_table(name: str) -> tuple[str, str | None]:
 
 
 def claims_files(name: str) -> list[Path]:
-    """Return the files behind a name in ``claims:`` of a study: the claims, and the paper whose labels they name."""
+    """Return the files behind a name in ``claims:`` of a study.
+
+    The first one holds the claims. If the claims name a paper, the second one is the file of this paper.
+
+    Raises:
+        InputError: A name is not in the catalogue, or a file is missing or not YAML.
+    """
     path = whole_file("claims", name)
     return [path, *_paper_file(path, _state(path))]
 
@@ -264,7 +279,8 @@ def read_claims(name: str | Path, folder: Path | None = None) -> tuple[Claim, ..
     """Read claims by their name in the catalogue, or from a YAML file relative to ``folder``.
 
     Raises:
-        InputError: The file is missing or wrong, or names a label that its paper does not have.
+        InputError: A name is not in the catalogue, a file is missing or wrong, or the claims name an axis or a label
+            that their paper does not have.
     """
     path = whole_file("claims", str(name), folder)
     content = load(_ClaimsFile, path)

@@ -58,7 +58,7 @@ class Plan:
 
 
 def status_of(plans: Sequence[Plan]) -> Status:
-    """Return the status of a verdict that rests on these plans."""
+    """Return the status of a verdict that rests on these plans. Without plans it is exploratory."""
     if not plans:
         return "exploratory"
     return "confirmed" if all(plan.complete for plan in plans) else "not yet judged"

@@ -34,9 +34,15 @@ MOST = 1_000
 
 
 def power(ours: Estimate, expected: Region, models: int, tests: int = 1, level: float = DECIDED) -> float:
-    """Return the probability that ``models`` models decide the comparison at ``level``, if the truth is as ``ours``.
+    """Return the probability (0 to 1) that ``models`` models decide a comparison, if the truth is as in ``ours``.
 
-    A failure is corrected for ``tests`` tests by Bonferroni, which is the strictest step of Holm.
+    Args:
+        ours: The estimate, whose spread must be known.
+        expected: The region that the claim expects.
+        models: The number of models, at least 2.
+        tests: Number of tests that may fail the claim. A failure is corrected for this number by Bonferroni, which is
+            the strictest step of Holm.
+        level: Largest p value of a decided test.
     """
     assert ours.standard_error is not None, "the spread is known"
     standard_error = ours.standard_error * math.sqrt(ours.n / models)
@@ -51,14 +57,17 @@ def power(ours: Estimate, expected: Region, models: int, tests: int = 1, level: 
 
 
 class Needed(NamedTuple):
-    """The numbers of models for 80 % power at both ends of the interval of the effect size. Infinity is over MOST."""
+    """The numbers of models for 80 % power at both ends of the interval of the effect size. Above MOST they are ∞."""
 
     fewest: float
     most: float
 
 
 def needed(ours: Estimate, expected: Region, tests: int = 1) -> Needed | None:
-    """Return the interval of the number of models, or None if the spread is not known."""
+    """Return the interval of the number of models that would decide a comparison, or None if the spread is not known.
+
+    The arguments are as for ``power``.
+    """
     if not ours.has_spread or ours.standard_error is None:
         return None
     ends = [end for end in (expected.low, expected.high) if math.isfinite(end)]
@@ -78,9 +87,9 @@ def needed(ours: Estimate, expected: Region, tests: int = 1) -> Needed | None:
 
 
 def models_needed(ours: Estimate, expected: Region, tests: int = 1) -> float | None:
-    """Return the fewest models with 80 % power for this effect size: infinity for more than ``MOST``.
+    """Return the fewest models with 80 % power for the effect size of ``ours``, or infinity for more than MOST.
 
-    The number is None if the spread is not known.
+    The arguments are as for ``power``. The number is None if the spread is not known.
     """
     if not ours.has_spread:
         return None

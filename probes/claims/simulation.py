@@ -37,12 +37,13 @@ DECIDED_WORDS: tuple[Word, ...] = ("replicates", "does not replicate")
 
 
 class Rates(NamedTuple):
-    """Shares over made-up papers, in percent.
+    """Rates over made-up papers, in percent.
 
     Attributes:
-        power: Claims with an effect that replicate.
-        error: Claims without an effect that are decided.
-        false_share: Claims without an effect among all decided ones, which is 0 in a paper without decided claims.
+        power: Share of the claims with an effect that replicate.
+        error: Share of the claims without an effect that are decided.
+        false_share: Share of claims without an effect among the decided claims of a paper, as the mean over papers. It
+            is 0 in a paper without decided claims.
     """
 
     power: float
@@ -51,13 +52,14 @@ class Rates(NamedTuple):
 
 
 def rates(effect: float, comparisons: int, looks: Sequence[int], *, planned: bool, papers: int = PAPERS) -> Rates:
-    """Simulate papers.
+    """Simulate papers, and return the rates of their decisions, rounded to one decimal place.
 
     Args:
-        effect: The true effect of half of the claims.
-        comparisons: Comparisons of each claim.
-        looks: Numbers of models. A claim that is undecided after one number is judged on the next one.
-        planned: True to correct the last look over all claims, as the confirmed claims of a paper are.
+        effect: The true effect of half of the claims, in standard deviations over models.
+        comparisons: Number of comparisons of each claim.
+        looks: Numbers of models, in rising order. A claim that is undecided after one number is judged on the next one.
+        planned: True to judge each claim at the last look only, and to correct the decisions over all claims, as for
+            the confirmed claims of a paper.
         papers: The number of papers.
     """
     random = np.random.default_rng([comparisons, looks[-1], round(100 * effect)])
@@ -100,7 +102,7 @@ def _comparison(differences: Floats) -> Comparison:
 
 
 def table() -> Iterator[str]:
-    """Yield the lines of the table in Markdown. A cell has power and errors."""
+    """Yield the lines of the table in Markdown. A cell has the power and the error rate in percent."""
     names = [name for name, *_ in PROCEDURES]
     yield f"| comparisons | effect | {' | '.join(names)} |"
     yield f"|---:|---:|{'---:|' * len(names)}"

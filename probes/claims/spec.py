@@ -81,7 +81,11 @@ def probe_measures(quantities: Iterable[Quantity]) -> list[str]:
 
 
 def check_measure(value: str | None) -> str | None:
-    """Raise InputError unless ``value`` is the name of a measure or None."""
+    """Check that ``value`` is the name of a measure or None, and return it.
+
+    Raises:
+        InputError: The text names no measure.
+    """
     if value is not None and not MEASURE.fullmatch(value):
         hint = (
             "use parent, sup, zs, delta, mixed, mixed FIELD, alignment_all, alignment_dictionary, alignment_held_out, "
@@ -189,7 +193,11 @@ class Compare(ClaimEntry):
     With ``minus`` on both sides it compares two gaps, (left − its minus) − (right − its minus).
 
     Attributes:
-        relation: The expected relation. ``greater`` and ``less`` mean a difference of more than ``margin``.
+        left: The first side.
+        right: The second side, or None to compare with ``value``.
+        value: The number to compare with, in the unit of the measure.
+        relation: The expected relation of left to right. ``greater`` and ``less`` mean a difference of more than
+            ``margin``.
             ``non_inferior`` and ``non_superior`` allow a difference in the other direction of at most ``margin``.
             ``equivalent`` means a difference of at most ``margin``. The tests are in comparisons.py.
         margin: The margin in the unit of the measure (default: 0 for ``greater`` and ``less``, else MARGIN).
@@ -322,10 +330,15 @@ class Claim(StrictModel):
     """A claim: a sentence, its source, the paper's numbers, and the comparisons that test it.
 
     Attributes:
+        id: Name of the claim, unique in its file.
+        claim: The sentence.
+        source: The place in the paper.
+        paper: The paper's numbers, in words.
         note: A note on the studies that have to be joined to test the claim, or on a part that no study can run.
         require_all: True if the claim counts as not run unless every comparison could be made.
         fixed: The last change of the claim's margins, limits and one-sided relations.
-        tested_on: Scale → what stands there for the natural languages that the claim names. The verdict shows it.
+        tested_on: Scale of a study → the languages that replace, at this scale, the natural languages of the claim.
+            The verdict shows them.
     """
 
     renamed_keys: ClassVar[Mapping[str, str]] = {"whole": "require_all"}

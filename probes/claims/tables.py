@@ -43,7 +43,15 @@ TURNED = "the sign is opposite"
 
 @dataclass(frozen=True)
 class ComparedNumber:
-    """A printed number with ours. ``text`` gives all reasons of the verdict, ``notes`` the reasons besides orders."""
+    """A printed number beside our estimate of it.
+
+    Attributes:
+        printed: The printed number.
+        ours: Our estimate, or None if the number was not run.
+        verdict: The verdict, by the rules of this module.
+        text: All reasons of the verdict.
+        notes: An opposite sign, and the notes of our estimate.
+    """
 
     printed: PaperNumber
     ours: Estimate | None
@@ -66,7 +74,7 @@ class _Ours(NamedTuple):
 
 
 def compare_table(table: PaperTable, results: Results) -> tuple[ComparedNumber, ...]:
-    """Compare every number of ``table``, in its order."""
+    """Return a comparison for every printed number of ``table``, in its order."""
     columns: dict[tuple[object, ...], list[_Ours]] = defaultdict(list)
     every = [_look_up(number, results) for number in table.numbers]
     for one in every:
@@ -76,7 +84,11 @@ def compare_table(table: PaperTable, results: Results) -> tuple[ComparedNumber, 
 
 
 def difference_of(quantity: Quantity, other: Quantity, results: Results) -> Estimate | None:
-    """Return our difference of two quantities, or None unless both were measured."""
+    """Return our estimate of ``quantity`` − ``other``, in the unit of the measure.
+
+    The result is None if a quantity was not measured, if several labels of an axis that it does not name were measured,
+    or if the two have no condition or seed in common.
+    """
     return _look_up(PaperNumber(quantity, 0.0, other), results).found.ours
 
 

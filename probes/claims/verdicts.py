@@ -9,7 +9,8 @@ sides.py looks up the comparisons of a claim. comparisons.py and correlation.py 
                         comparisons after Holm's correction.
     inconclusive        Anything else.
     not yet judged      Planned models are missing (planned.py).
-    not run             No comparison could be made, or a claim with ``require_all`` misses one.
+    not run             No comparison could be made, or a claim with ``require_all`` misses one. If no comparison could
+                        be made and a reason is a score at the majority baseline, the claim is inconclusive instead.
 
 Either p value decides at 5 %. The confirmed claims of a paper are decided together, at a false discovery rate of 5 %
 under any dependence (Benjamini & Yekutieli 2001). Both p values of each claim belong to the family, and those of a
@@ -71,15 +72,20 @@ class Verdict:
     """The verdict of a claim on some results.
 
     Attributes:
-        ours: The interval of the comparison that decided, or of r for a correlation. It is None if nothing was run.
-        n: The number of replicates behind ``ours``: models, or what ``unit`` names.
-        text: All comparisons in words.
+        verdict: The verdict in words.
+        ours: The interval of the comparison that decided, or of r for a correlation. It is None if nothing was run, or
+            if r is not defined.
+        n: The number of replicates behind ``ours``, in the unit ``unit``.
+        text: All comparisons in words. For a claim that is not yet judged, the text counts the finished models.
+        parts: The comparisons of the claim. It is empty for a claim that is not yet judged.
+        unit: The kind of the replicates.
         one_model: True if all replicates of a side, or all pairs of a correlation, come from one pretraining.
         tally: A text for several comparisons: the numbers that hold and that were not run, and the one of ``ours``.
         what: The comparison that ``ours`` belongs to.
-        expected: The region that the claim expects for ``what``. It is empty for a correlation.
+        expected: The region that the claim expects for ``what``. It is empty for a correlation over conditions.
         p: The p values for the claim and against it.
-        adjusted: The same p values over all confirmed claims of the paper. They decide a confirmed verdict.
+        adjusted: The same p values, adjusted over the claims of the paper. They decide a confirmed verdict. It is None
+            until ``decided_together`` sets it, and for other verdicts.
         plans: The planned models of each study that the verdict rests on.
     """
 
@@ -109,10 +115,11 @@ class Verdict:
 
     @property
     def needed(self) -> Needed | None:
-        """The numbers of models, or of what ``unit`` names, that would decide an inconclusive claim.
+        """The interval of the number of replicates (see ``unit``) that would decide an inconclusive claim.
 
-        If a comparison leans against the claim, these are the numbers at which the first such comparison would fail.
-        Otherwise all would hold. The interval is that of the effect sizes (power.py). It is None if it is not known.
+        If a comparison leans against the claim, the first such comparison would fail at these numbers. Otherwise all
+        comparisons would hold. The interval follows from the intervals of the effect sizes (power.py). The value is
+        None for any other verdict, and if the numbers cannot be estimated, as for correlations over conditions.
         """
         if self.verdict != "inconclusive":
             return None
@@ -126,9 +133,9 @@ class Verdict:
 
     @property
     def still_needed(self) -> str:
-        """Numbers of models needed, in words: ``needs 8 to 60 models``.
+        """The interval ``needed`` in words: ``needs 8 to 60 models``.
 
-        The text is empty if the numbers are unknown.
+        A number above MOST is written as ``over 1,000``. The text is empty if ``needed`` is None.
         """
         if self.needed is None:
             return ""
@@ -140,12 +147,14 @@ V = TypeVar("V", bound=Verdict)
 
 
 def judge(claim: Claim, results: Results, plans: Sequence[Plan] = ()) -> Verdict:
-    """Return the verdict of a claim by the rules of this module.
+    """Return the verdict of a claim by the rules of this module, as if it were the only claim of its paper.
+
+    ``decided_together`` corrects the confirmed verdicts of a paper.
 
     Args:
         claim: The claim.
         results: The results, of planned models only if there are ``plans``.
-        plans: The planned models of each study.
+        plans: The planned models of each study. If some are missing, the claim is not yet judged.
     """
     if status_of(plans) == "not yet judged":
         told = "; ".join(plan.progress for plan in plans if not plan.complete)
@@ -188,7 +197,10 @@ def _decided(one: V, p: PValues) -> V:
 
 
 def decided_together(judged: Sequence[V]) -> list[V]:
-    """Decide the confirmed ones among the verdicts on a paper's claims by adjusted p values."""
+    """Decide the confirmed ones among the verdicts on a paper's claims by adjusted p values.
+
+    All other verdicts are returned as they are. The order stays.
+    """
     family = [number for number, one in enumerate(judged) if one.status != "exploratory" and one.verdict != "not run"]
     found = list(judged)
     if family:
@@ -200,7 +212,7 @@ def decided_together(judged: Sequence[V]) -> list[V]:
 
 
 def corrected_parts(parts: Sequence[Comparison]) -> list[Comparison]:
-    """Return comparisons with their outcomes. A failure is corrected by Holm over all that may fail the claim."""
+    """Return comparisons with the outcomes after Holm's correction over all tests that may fail the claim."""
     stands = iter(corrected([one.tested for part in parts for one in part.may_fail]))
     found = []
     for part in parts:
@@ -220,7 +232,7 @@ def _settled(part: Comparison, outside: float | None) -> Comparison:
 
 
 def p_values(run: Sequence[Comparison]) -> PValues:
-    """Return the p values of a claim, from the comparisons that were run."""
+    """Return the p values of a claim, from the comparisons that were run, of which there must be at least one."""
     tested = [one.tested for part in run for one in part.may_fail]
     against = [p for p in corrected(tested) if p is not None]
     return PValues(max(part.inside for part in run), min(against, default=1.0))
