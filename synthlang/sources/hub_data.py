@@ -37,7 +37,7 @@ class HubData:
 
     Attributes:
         splits: Data by split, a ``Dataset`` or, from a stream, an ``IterableDataset``.
-        origin: What determines the content of a stream: the repository, its commit and the configuration, or the
+        origin: Function that returns the identity of a stream: the repository, its commit and the configuration, or the
             content of the files of a folder. For a data set that is not streamed it is None, since its values are read.
     """
 
