@@ -60,8 +60,10 @@ class _Tables:
 def read_tables(paths: Sequence[Path]) -> _Tables:
     """Read the rows of all files, without models that fail the convergence criterion of their study.
 
+    In a file with the column ``cell``, a row that equals a row of an earlier file is left out, too.
+
     Raises:
-        InputError: A file is not a table, or has no rows.
+        InputError: No file is given, a file is not a table in CSV or Parquet, or a file has no rows.
     """
     if not paths:
         hint = "give at least one file, such as results.parquet of a study"
@@ -174,6 +176,7 @@ class GroupCorrelation:
     result: Correlation
 
     def to_json(self) -> dict[str, Any]:
+        """Return the group, the blocks and the numbers, for JSON."""
         return {"group": self.group, "within": list(self.within), **self.result.to_json()}
 
 
@@ -255,7 +258,8 @@ def correlate_command(
     """Print the correlations, and write them to ``out`` (JSON) and ``figure`` (SVG), if given.
 
     Raises:
-        InputError: A file is not a table, a column is missing, or no row has numbers in both columns.
+        InputError: A file is not a table, a column is missing, no row has numbers in both columns, or the name of
+            ``figure`` does not end in ``.svg``.
     """
     if figure is not None and figure.suffix.lower() != ".svg":
         raise InputError("must end in .svg", f"--figure {figure}", hint="give a name with this ending", code="format")
@@ -302,7 +306,13 @@ def correlate_command(
 def correlations(rows: Sequence[Row], options: CorrelateOptions, cluster: Names) -> list[GroupCorrelation]:
     """Correlate the rows of each group, and all rows with the groups as blocks.
 
-    If ``options.block`` names columns, each correlation is also computed within blocks of equal values in them.
+    If ``options.block`` names columns, each correlation is also computed within blocks of equal values in these
+    columns. With a single group, all rows are not correlated a second time.
+
+    Args:
+        rows: Rows with finite numbers in both columns.
+        options: The columns and the coefficients. ``options.cluster`` is not read.
+        cluster: Columns that mark dependent rows. An empty tuple treats rows as independent.
     """
     groups = _grouped(rows, options.by)
     tasks: list[tuple[str, Names, Sequence[Row]]] = [(name, (), rows) for name, rows in groups.items() if options.by]

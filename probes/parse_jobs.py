@@ -4,11 +4,11 @@ The command reads the source once to write the parts, waits for the jobs, and re
 from the cache, by the code that also writes it without a cluster. Its bytes are therefore the same. Everything else is
 in the folder ``.parsing-NAME`` beside the output, which is deleted at the end:
 
-job.json     what the folder belongs to
+job.json     source, parser, cache and size of the jobs, which a later call must have as well
 parts/       files of sentences
 stages/      a folder for each finished part
 slurm/       tasks, records and logs of the jobs
-parses/      the cache, unless another one is named
+parses/      the cache, unless the options name another folder
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ def parse_on_slurm(
 ) -> dict[str, int]:
     """Parse a source with jobs of Slurm, and return the number of sentences of each split.
 
-    The result is empty if the jobs are not waited for. The same command collects them later.
+    The result is empty if the jobs are not waited for. A later call with the same arguments then collects their
+    results. If ``out`` exists, no job is started, and the call ends as in `parse_command`.
 
     Args:
         source_spec: The source.

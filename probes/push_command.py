@@ -31,16 +31,19 @@ def push(
     dry_run: bool = False,
     api: Any | None = None,
 ) -> list[str]:
-    """Upload a folder to the hub, and return the addresses of its repositories and collection.
+    """Upload a folder to the hub, and return the addresses of what was uploaded.
+
+    A study gives the addresses of its repositories and then that of its collection. Another folder gives one address.
+    With ``dry_run``, the list is empty.
 
     Args:
         folder: A study, a data set folder of derive, a finished run, or one export of a run.
-        repo: The name of the repository, for all folders but a study.
-        to: OWNER or OWNER/PREFIX of the repositories of a study.
+        repo: The name of the repository (OWNER/NAME). It is required for all folders but a study.
+        to: OWNER or OWNER/PREFIX of the repositories of a study. It is required for a study, and an error for others.
         say: Function that receives lines of text for the user.
         public: True to make new repositories public.
         partial: True to leave out what a study lacks.
-        dry_run: True to say what would be uploaded. The network is not used.
+        dry_run: True to list the files of the upload with their sizes, without use of the network.
         api: Object used in place of ``huggingface_hub.HfApi``.
 
     Raises:
@@ -72,7 +75,7 @@ def push(
 
 
 def _said(plan: Publication, say: Say) -> list[str]:
-    """Say what would be uploaded."""
+    """List the repositories, their files and the parts that are left out."""
     for repository in plan.repositories:
         for line in _lines(repository):
             say(line)
@@ -92,7 +95,10 @@ def _lines(repository: Repository) -> Iterator[str]:
 
 
 def _pushed(plan: Publication, private: bool, say: Say, api: Any | None) -> list[str]:
-    """Upload everything, models first. What the hub has already is skipped, so an interrupted push can be repeated."""
+    """Upload all repositories, models first.
+
+    Files that the hub already has are skipped, so an interrupted push can be repeated.
+    """
     hf: Any = hub() if api is None else api
     addresses = []
     for number, repository in enumerate(plan.repositories, start=1):

@@ -62,12 +62,15 @@ class Scored:
 
     @property
     def words(self) -> Floats:
-        """Log probability of each word, [words]. It is 0 for a word without tokens."""
+        """Log probability of each word in nats, [words]. It is 0 for a word without tokens.
+
+        Words with tokens in a sentence that is too long have NaN.
+        """
         return sums(self.tokens, self.encoded.word_offsets)
 
     @property
     def sentences(self) -> Floats:
-        """Log probability of each sentence, [sentences]."""
+        """Log probability of each sentence in nats, [sentences]. It is NaN for a sentence that is too long."""
         return sums(self.tokens, self.bounds)
 
     def take(self, rows: Ids) -> Scored:
@@ -107,7 +110,8 @@ def score(
         name: Name of the language, for the progress and for errors.
 
     Raises:
-        InputError: Nearly all tokens are unknown to the model.
+        InputError: Nearly all tokens are unknown to the model, or the transforms of the language work on tokens of
+            another tokenizer.
     """
     encoded = reader.encode(corpus)
     Reading.of(encoded, reader.specials.unk).check(name, "the tokenizer of the model")

@@ -32,6 +32,8 @@ class StateReader:
     """A model that reads one side of aligned text.
 
     Attributes:
+        body: The model.
+        specials: Ids of the special tokens of the language in the model.
         layers: The layers to read, 0 … N.
         subword: The subword whose vector represents a word: start, end or mean.
     """
@@ -51,8 +53,10 @@ class LanguageSide:
     """One language of the sentence pairs, with its reader.
 
     Attributes:
+        name: Name of the language, for the progress and for errors.
         corpus: The sentences as words.
         sentences: The same sentences as token ids. Row r of both sides form a sentence pair.
+        reader: The model that reads the sentences.
     """
 
     name: str
@@ -80,7 +84,7 @@ def reading(bodies: Iterable[MaskedLM]) -> Iterator[None]:
 def linked_vectors(
     data: PairData, left: StateReader, right: StateReader, words: int | None, seed: int, report: Report = silent
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield the vectors [layers, n, d] of aligned words in the training sentences, for both sides.
+    """Yield the vectors [layers, n, d] float32 of aligned words in the training sentences, for both sides.
 
     At most ``words`` word alignments are read (None: all), from sentence pairs in a random order (Kulshreshtha et al.
     2020, section 2.2.2).
@@ -128,7 +132,8 @@ def _first_links(data: PairData, words: int, seed: int) -> PairData:
 def anchors(side: LanguageSide, rows: NDArray[np.int64], types: NDArray[np.int64], report: Report = silent) -> Tensor:
     """Return the mean vector of each type over its occurrences in the sentences at ``rows``, [layers, n, d] float64.
 
-    ``types`` [n] are codes of words in the corpus of the side. See Kulshreshtha et al. 2020, equation 6.
+    ``types`` [n] are codes of words in the corpus of the side. A type that does not occur in these sentences with a
+    token gets NaN. See Kulshreshtha et al. 2020, equation 6.
     """
     distinct, place = np.unique(types, return_inverse=True)
     number = np.full(len(side.corpus.form.names or ()), -1)

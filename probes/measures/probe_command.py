@@ -36,7 +36,16 @@ from synthlang.tasks import choose, open_task
 
 
 def read_probe_config(path: Path | None, options: Mapping[str, Any], overrides: list[str]) -> ProbeConfig:
-    """Read a config and replace its keys by the options of the command, and then by the overrides."""
+    """Read a config and replace its keys by the options of the command, and then by the overrides.
+
+    Args:
+        path: A file, or a name in the catalogue (default: an empty config).
+        options: Values by key. The value None leaves a key unchanged.
+        overrides: Texts of the form ``KEY=VALUE``.
+
+    Raises:
+        InputError: The file cannot be read, or a key or value is invalid.
+    """
     data = {} if path is None else load_yaml(path, "probes")
     data |= {key: value for key, value in options.items() if value is not None}
     return parse(ProbeConfig, override(data, overrides), path or "probe")
@@ -60,13 +69,17 @@ def probe_names(text: str | None, config: type[InputConfig] = ProbeConfig) -> li
 
 
 def probe_command(model: str, config: ProbeConfig, out: Path | None, threads: int | None = None) -> Path:
-    """Probe a model, write ``probes.json``, ``figures/`` and ``probes.html``, and return their folder.
+    """Probe a model, write the results as in `measure`, and return their folder.
 
     Args:
         model: A run, a model folder or a name on Hugging Face.
         config: The settings.
         out: The folder for the results (default: ``probes`` in the folder of the run).
         threads: Number of threads (default: chosen by the size of the model).
+
+    Raises:
+        InputError: There is no such model, or the model cannot read the language. Also if ``out`` is None for a model
+            that is not a run, if the folder has other files, if ``maps.save`` is inside the folder, or as in `measure`.
     """
     run = model_path(model)
     ours = is_run(run)
@@ -115,7 +128,9 @@ def _without_words(config: ProbeConfig, ours: bool, console: Console) -> ProbeCo
 def measure(
     given: ProbeInput, folder: Path, told: InputConfig | None = None, keep_partial: bool = False
 ) -> dict[str, ProbeResult]:
-    """Run the probes of a config, and write ``probes.json``, ``figures/`` and ``probes.html``.
+    """Run the probes of a config, and write ``probes.json``, ``probes.html``, ``figures/`` and tables of single items.
+
+    The tables of items are Parquet files. Only some probes have them (see ``ProbeResult.files``).
 
     Args:
         given: The input with the config.

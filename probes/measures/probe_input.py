@@ -62,6 +62,7 @@ class ProbeInput:
         return self.pretrained.target if role == "target" else self.pretrained.source
 
     def name(self, role: Role) -> str:
+        """Return the name of a language in results."""
         return self.pretrained.language_name(role)
 
     @property
@@ -133,7 +134,11 @@ class ProbeInput:
         return self.data.train
 
     def layers(self, role: Role) -> tuple[int, ...]:
-        """Return the layers, 0 … N, to read in the model of a language."""
+        """Return the layers, 0 … N, to read in the model of a language.
+
+        Raises:
+            InputError: The model does not have one of the layers of the config.
+        """
         return self.config.numbers(self.body(role).shape.layers)
 
     def side(self, role: Role, subword: Subword | None = None, layers: tuple[int, ...] | None = None) -> LanguageSide:

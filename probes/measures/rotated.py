@@ -74,7 +74,16 @@ def fit_read(
 
 
 def fit_moving(pairs: Batches, sides: Sides, config: FitSettings) -> tuple[NormalisedMap, ...]:
-    """Fit a map for each layer, from the language that moves to the other one, on pairs as for `fit_layers`."""
+    """Fit a map for each layer, from the language that moves to the other one.
+
+    Args:
+        pairs: Batches of paired vectors of the other and of the source language, [layers, n, d] each.
+        sides: The other language and the source language.
+        config: The language that moves, and the normalisation.
+
+    Raises:
+        InputError: As in `fit_layers`.
+    """
     moved = pairs if config.moves == "target" else ((y, x) for x, y in pairs)
     reader = sides[0].reader
     return fit_layers(moved, len(reader.layers), reader.body.shape.hidden, config.normalise, config.rounds)
@@ -87,6 +96,8 @@ class Static:
     The other language comes before the source language.
 
     Attributes:
+        config: The settings of the vectors.
+        corpora: The sentences of each language. Their column of words defines the codes.
         pairs: [n], [n] codes of words that are translations of each other.
         vectors: The vectors of each language, before any rotation.
     """
@@ -107,7 +118,8 @@ class Static:
             name: The key of the settings that an error names.
 
         Raises:
-            InputError: No word pair has a vector on both sides, or the vectors have different sizes.
+            InputError: No word pair has a vector on both sides, the vectors have different sizes, or the vectors of a
+                language cannot be normalised (see `fit_normaliser`).
         """
         looked_up = zip(self.vectors, self.corpora, self.pairs, strict=True)
         rows = np.stack([one.rows_of(corpus.form.names or ())[codes] for one, corpus, codes in looked_up])

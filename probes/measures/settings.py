@@ -110,11 +110,13 @@ class InputConfig(StrictModel):
         return tuple(range(count + 1)) if self.layers is None else numbered(self.layers, count, "layers")
 
     def of(self, kind: type[Settings]) -> Settings:
+        """Return the settings of the probe whose class is ``kind``."""
         found = next(value for value in vars(self).values() if isinstance(value, kind))
         assert isinstance(found, kind)
         return found
 
     def chosen(self) -> dict[str, ProbeSettings]:
+        """Return the settings of the probes to run, by name, in the order of ``probes``."""
         return {name: getattr(self, name) for name in self.probes}
 
     def check_installed(self) -> None:

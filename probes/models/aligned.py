@@ -21,7 +21,12 @@ CONSTRUCTED = "pretraining"
 
 @dataclass(frozen=True, eq=False)
 class Aligned:
-    """A pair of languages as words with word alignments (``text``) and as token ids for batches (``data``)."""
+    """Sentence pairs of two languages, with the target language left and the source language right.
+
+    Attributes:
+        text: The sentences as words, with word alignments.
+        data: The same sentence pairs as token ids, divided into parts for fitting and for measuring.
+    """
 
     text: LinkedText
     data: PairData
@@ -49,7 +54,9 @@ def read_aligned(
         fits: True if a map is fitted on the pairs, which needs at least one pair outside the measured ones.
 
     Raises:
-        InputError: A pair cannot be read, nothing is aligned by construction, or no sentence pair is left to fit on.
+        InputError: A pair cannot be read, has the key ``tokenizers``, or needs an aligner although there is no store.
+            Or the transforms of a language work on tokens, nothing is aligned by construction, or no sentence pair is
+            left to fit on.
     """
     length = config.longest(pretrained.length)
     left, right = pretrained.target, pretrained.source

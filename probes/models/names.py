@@ -97,7 +97,11 @@ def adjusted_from(model: str) -> str | None:
 
 
 def run_config(model: str, configs: Mapping[str, PretrainConfig] = MappingProxyType({})) -> PretrainConfig | None:
-    """Return the settings of a pretraining run, from ``configs`` or its folder, or None for any other model."""
+    """Return the settings of a pretraining run, from ``configs`` or its folder, or None for any other model.
+
+    Raises:
+        InputError: ``model`` is the path of a folder that does not exist, or its ``config.yaml`` is invalid.
+    """
     path = model_path(model)
     if not is_run(path):
         return None
@@ -125,10 +129,14 @@ def limits_of_run(config: PretrainConfig, init_from: PretrainConfig | None = Non
 
 
 def limits_of_model(model: str) -> ModelLimits | None:
-    """Return the size of a model by its name, or None for a model of Hugging Face that is not on this machine.
+    """Return the size of a model by its name, or None if the size cannot be read.
+
+    A size cannot be read for a name on Hugging Face (unless ``HF_HUB_OFFLINE`` is set, so that only the cache is read),
+    for an architecture that is not supported, and for a run that starts from such a model.
 
     Raises:
-        InputError: A folder does not hold a model, or the machine is offline and the model is not in the cache.
+        InputError: A folder does not exist or does not hold a model, or ``HF_HUB_OFFLINE`` is set and the model is not
+            in the cache.
     """
     if (config := run_config(model)) is not None:
         return limits_of_model(config.start.model) if config.start else limits_of_run(config)
@@ -172,7 +180,8 @@ def natural_target(run: PretrainConfig, wanted: str | None) -> str | None:
         wanted: Name or spec of a language. None selects the other language of a run with two natural languages.
 
     Returns:
-        The name of the language, or None if the compared language is a derived one.
+        The name of the language, or None if the compared language is not a natural language of the run. This is the
+        case for derived languages, the source language and unknown names.
 
     Raises:
         InputError: ``wanted`` is None, and the run has several natural languages besides the source language.
@@ -199,7 +208,8 @@ def requested_language(config: PretrainConfig, wanted: str | None, natural: bool
 
     Raises:
         InputError: ``wanted`` is neither a language of the run nor a spec, or is a natural language although
-            ``natural`` is False, or is None although the run has no derived language.
+            ``natural`` is False, or is None although the run has no derived language. With ``natural``, a spec is an
+            error, too.
     """
     names, derived = [language.name for language in config.all_languages], derived_numbers(config)
     if wanted is None and not derived:
@@ -222,7 +232,11 @@ def requested_language(config: PretrainConfig, wanted: str | None, natural: bool
 
 
 def language_of(wanted: str | None, run: PretrainConfig) -> Language:
-    """Return the target language of a transfer. ``wanted`` is as in `requested_language`, without natural languages."""
+    """Return the target language of a transfer. ``wanted`` is as in `requested_language`, without natural languages.
+
+    Raises:
+        InputError: There is no such language, or it is a natural one (see `requested_language`).
+    """
     found = requested_language(run, wanted, natural=False)
     return run.all_languages[found].language if isinstance(found, int) else found
 
@@ -240,7 +254,11 @@ def no_language(wanted: str, names: Sequence[str], reason: InputError | None = N
 
 
 def derived_language(spec: str) -> Language:
-    """Parse the spec of a derived language. The error also has a hint on natural languages."""
+    """Parse the spec of a derived language.
+
+    Raises:
+        InputError: The spec is malformed or names an unknown language or transform. The hint is on natural languages.
+    """
     try:
         return parse_language(spec)
     except InputError as error:

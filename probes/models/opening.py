@@ -59,7 +59,8 @@ def open_pretrained(
             and the text of the run.
 
     Raises:
-        InputError: There is no such model, or the model cannot read the language.
+        InputError: There is no such model, the model cannot read the language, or ``language`` is None and there is no
+            default.
     """
     if original is not None and is_run(model_path(original)):
         return _of_derived_model(model, original, language, natural, configs)
@@ -88,7 +89,19 @@ def of_run(
     language: str | None = None,
     natural: bool = False,
 ) -> Pretrained:
-    """Wrap the trained model of a pretraining run that is in memory. ``record`` is the fingerprint of the run."""
+    """Wrap the trained model of a pretraining run that is in memory.
+
+    Args:
+        config: Settings of the run.
+        artifacts: The languages, tokenizers and token ids of the run.
+        model: The trained model.
+        record: Fingerprint of the run.
+        language: Name or spec of the target language (default: the first derived language of the run).
+        natural: True if the target language is natural, with sentences of its own.
+
+    Raises:
+        InputError: The model cannot read the language (see `find_language`).
+    """
     first = artifacts.languages[0]
     number, found = find_language(config, artifacts, language, natural)
     specials, bert = artifacts.id_space.specials, model.architecture == "bert"
@@ -252,7 +265,10 @@ def write_model(body: MaskedLM, languages: Languages, folder: Path, record: Mapp
     """Write one Hugging Face model for each language, and then ``record`` as ``folder/done.json``.
 
     A model is written with its tokenizer to ``folder/export/<language>``, or to ``folder/export`` for the name "". The
-    head of a task is left out.
+    head of a task is left out. ``done.json`` also has the sizes of the exported files.
+
+    Raises:
+        InputError: The disk is full.
     """
     for name, (tokenizer, number) in languages.items():
         settings, weights = to_hf(body, number)

@@ -49,7 +49,7 @@ class Reader:
         """Return the ids of a corpus.
 
         Raises:
-            InputError: The transforms of the language work on tokens, but the model reads words.
+            InputError: The transforms of the language work on tokens of another tokenizer than that of the model.
         """
         if self.language.on_tokens and self.tokenizer.subwords is None:
             raise InputError(
@@ -78,7 +78,8 @@ class Pretrained:
             fine-tuned.
         original: Name of the model f⁰ of continual learning, which is the model before its adjustment. None means that
             f⁰ is the model itself.
-        checkpoint: Name of the model, unless it is a pretraining run.
+        checkpoint: Name of the model. It is None for a pretraining run, and for an adjusted or fine-tuned model that
+            has the languages of its run.
         numbers: The number of each language, by name, in an XLM with language embeddings. Other models have none.
     """
 
@@ -118,8 +119,9 @@ class Pretrained:
         """Return the reader of a further language, given by its name or spec, in the model of the target language.
 
         Raises:
-            InputError: The run does not have the language. Or the model has a tokenizer for each language, and that of
-                this language was not loaded.
+            InputError: ``language`` is unknown: the run does not have the language, the spec is malformed, or the model
+                has no embedding of the language. Or the model has a tokenizer for each language, and that of this
+                language was not loaded.
         """
         if self.run is not None:
             number, found = find_language(*self.run, language, natural)
@@ -149,6 +151,9 @@ def find_language(
 
     A derived language that the run does not have is bound to the source text, and gets the number of the source
     language.
+
+    Raises:
+        InputError: There is no such language (see `requested_language`), or it cannot be bound to the source text.
     """
     known = artifacts.languages
     found = requested_language(config, wanted, natural)

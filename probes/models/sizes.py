@@ -33,7 +33,11 @@ KNOWN = {
 
 @cache
 def size_of_model(model: str) -> ModelSize | None:
-    """Return the size of a model by its run, its folder or its name on Hugging Face, or None if it is unknown."""
+    """Return the size of a model by its run, its folder or its name on Hugging Face, or None if the size is unknown.
+
+    Nothing is downloaded. Unreadable settings do not raise an error. If the last part of the name is in ``KNOWN``, that
+    size is returned, else None.
+    """
     try:
         model = adjusted_from(model) or model
         if (config := run_config(model)) is not None:
@@ -64,7 +68,7 @@ def _settings_of(model: str) -> Any:
 
 @cache
 def built_in(spec: str) -> MiniEnglish:
-    """Open a built-in source without the limit in its specification."""
+    """Open the built-in source of a ``builtin:`` spec, without the limit on sentences that the spec may have."""
     source = open_source(without_limit(spec)[0])
     assert isinstance(source, MiniEnglish), "there is one built-in source"
     return source

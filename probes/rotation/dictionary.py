@@ -226,9 +226,18 @@ def lowered(corpus: Corpus) -> Corpus:
 def types_in(
     corpus: Corpus, sentences: Sentences, rows: NDArray[np.int64], least: int = 1
 ) -> tuple[NDArray[np.int64], int]:
-    """Return the types with at least ``least`` occurrences in the sentences at ``rows``, and the number of rarer types.
+    """Return the frequent word types of the sentences at ``rows``, and the number of rarer types that occur.
 
-    Only words with a subword count.
+    Words without a subword are not counted.
+
+    Args:
+        corpus: The words of all sentences.
+        sentences: The token ids of the same sentences.
+        rows: The indices of the sentences to count in.
+        least: Minimum number of occurrences of a frequent type.
+
+    Returns:
+        The codes [types] of the frequent types, ascending, and the number of types with 1 to ``least`` − 1 occurrences.
     """
     inside = np.zeros(len(corpus), bool)
     inside[rows] = True

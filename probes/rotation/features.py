@@ -124,8 +124,9 @@ def fit_rotation(
         texts: The sentence pairs (default: read from the settings).
 
     Raises:
-        InputError: Sentence pairs or a dictionary cannot be read, no dictionary word occurs in the sentences, models
-            differ in hidden size, or a model lacks a layer.
+        InputError: Sentence pairs or a dictionary cannot be read, there are several pairs of languages, no pair of the
+            dictionary occurs in the sentences, models differ in hidden size, or a model lacks a layer. With
+            ``config.map``: the maps cannot be read, or belong to other models, layers or subwords.
     """
     bodies: dict[Role, MaskedLM] = {"target": pretrained.target_model, "source": pretrained.model}
     sizes = {body.shape.hidden for body in bodies.values()}

@@ -30,6 +30,8 @@ class NormalisedMap:
     """A map from vectors of the left language to the normalised space of the right one.
 
     Attributes:
+        left: The normalisation of vectors of the left language.
+        right: The normalisation of vectors of the right language.
         fit: The orthogonal map between normalised vectors, with measures of the fit.
         zeros: Number of pairs left out because a vector was zero.
     """
@@ -102,10 +104,13 @@ class MapFitter:
         self._fitter.update(normal[0][kept], normal[1][kept])
 
     def fit(self, centre: bool = False) -> NormalisedMap:
-        """Fit the map on the pairs that were added. ``centre`` is as in `procrustes`.
+        """Fit the map on the pairs that were added.
+
+        Args:
+            centre: True to subtract the mean of each side, and to add the right mean to mapped vectors.
 
         Raises:
-            InputError: Every pair has a zero vector.
+            InputError: There are no pairs, or every pair has a zero vector.
         """
         if self.zeros and not self._fitter.pairs:
             reason = f"a map cannot be fitted: each of the {self.zeros} pairs has a zero vector"
@@ -130,8 +135,17 @@ def fit_layers(
     With ``centre``, the map moves to the mean of the right side. With the method ``none``, this is the map of
     Kulshreshtha et al. 2020, equation 5.
 
+    Args:
+        pairs: Batches of left and right vectors, [layers, n, d] each, paired by row.
+        layers: Number of layers.
+        width: Number of dimensions d.
+        method: The normalisation of each side.
+        rounds: Number of rounds of an iterative normalisation.
+        centre: True to subtract the mean of each side, and to add the right mean to mapped vectors.
+
     Raises:
-        InputError: The sides differ in width, a vector is not finite, or no pair is left.
+        InputError: The sides differ in width, a vector is not finite, no pair is left, or a side cannot be normalised
+            (see `fit_normaliser`).
     """
     if "centre" not in plan(method, rounds):
         fitters = [MapFitter(*_without_means(method, width)) for _ in range(layers)]
@@ -149,7 +163,11 @@ def fit_layers(
 
 
 def fit_map(x: Tensor, y: Tensor, method: Method = "none", centre: bool = False, rounds: int = ROUNDS) -> NormalisedMap:
-    """Fit the map of one layer as in `fit_layers`, on rows ``x`` [n, d] and their translations ``y``."""
+    """Fit the map of one layer as in `fit_layers`, on rows ``x`` [n, d] and their translations ``y`` [n, d].
+
+    Raises:
+        InputError: As in `fit_layers`.
+    """
     return _fit(lambda: torch.split(x, ROWS), lambda: torch.split(y, ROWS), x.shape[1], method, rounds, centre)
 
 

@@ -63,7 +63,11 @@ class Normaliser:
 
     @staticmethod
     def fit(rows: Tensor, method: Method = "iterative", rounds: int = ROUNDS) -> Normaliser:
-        """Fit a normalisation to the rows [n, d] of one language."""
+        """Fit a normalisation to the rows [n, d] of one language.
+
+        Raises:
+            InputError: As in `fit_normaliser`.
+        """
         return fit_normaliser(lambda: torch.split(rows.detach(), FITTED_ROWS), rows.shape[-1], method, rounds)
 
     def apply(self, rows: Tensor) -> Tensor:
@@ -86,8 +90,8 @@ def fit_normaliser(
     ``blocks`` must return the same blocks in each call.
 
     Raises:
-        InputError: There are no rows, a row is not finite, all rows are zero, or all rows have the same direction and
-            become zero when their mean is subtracted.
+        InputError: There are no rows, or a row is not finite. Also, for every method except ``none``, if all rows are
+            zero. And for methods that subtract the mean of unit rows, if all rows have the same direction.
     """
     steps, means = plan(method, rounds), torch.zeros(0, width, dtype=torch.float64)
     largest = torch.cat([torch.zeros(0), *(largest_of(rows)[:, 0].float().cpu() for rows in blocks())])

@@ -23,8 +23,8 @@ class LinearMap:
 
     Attributes:
         matrix: W, [d, d].
-        before: [d].
-        after: [d].
+        before: [d], subtracted before the multiplication.
+        after: [d], added after the multiplication.
     """
 
     matrix: Tensor
@@ -49,9 +49,10 @@ class Fit:
     """A fitted map from x to y, with measures of the fit.
 
     Attributes:
+        map: The fitted map.
         pairs: Number of pairs of rows.
         rank: Number of directions that the pairs determine. Other directions are rotated as little as possible.
-        residual: The mean squared distance between W x and y.
+        residual: The mean squared distance between mapped x and y.
         identity: The mean squared distance between x and y.
         orthogonality: The largest element of |WᵀW − I|.
     """
@@ -103,7 +104,10 @@ class Fitter:
         self._squares += float(rows.square().sum())
 
     def fit(self, centre: bool = False) -> Fit:
-        """Return the best map from x to y for the rows that were added (see `procrustes`).
+        """Return the orthogonal map with the smallest squared distance from mapped x to y, over the rows added so far.
+
+        Args:
+            centre: True to subtract the mean of x before the rotation and to add the mean of y after it.
 
         Raises:
             InputError: There are no rows.

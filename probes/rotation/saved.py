@@ -89,7 +89,16 @@ def check_place(folder: Path) -> None:
 
 
 def save_maps(folder: Path, maps: Sequence[NormalisedMap], about: About) -> None:
-    """Write maps to a folder, and replace earlier maps there atomically."""
+    """Write maps to a folder, and replace earlier maps there atomically.
+
+    Args:
+        folder: The folder. If it exists, it must have maps.
+        maps: The map of each layer in ``about.source``, in the same order.
+        about: The models, layers and settings that the maps belong to.
+
+    Raises:
+        InputError: The folder exists but has no maps, or the disk is full.
+    """
     check_place(folder)
     tensors: dict[str, Tensor] = {}
     layers = []
@@ -127,7 +136,7 @@ def load_maps(folder: Path) -> SavedMaps:
     """Read the maps in a folder.
 
     Raises:
-        InputError: The folder has no maps, or is damaged.
+        InputError: The folder has no maps, has maps of another format, or is damaged.
     """
     found, path = _read(folder), folder / TENSORS
     if not path.is_file():
@@ -163,5 +172,9 @@ def _read(folder: Path) -> _Folder:
 
 
 def maps_fingerprint(folder: Path) -> str:
-    """Return the fingerprint of the maps in a folder, from its checksum."""
+    """Return the fingerprint of the maps in a folder, from ``maps.json`` with its checksum of the tensors.
+
+    Raises:
+        InputError: The folder has no ``maps.json``, or the file is invalid or has another format.
+    """
     return fingerprint("maps", maps=_read(folder).model_dump(mode="json"))

@@ -131,7 +131,10 @@ StaticSettings = Annotated[TrainedVectors | LoadedVectors, Field(discriminator="
 
 
 def check_static(static: StaticSettings | None) -> None:
-    """Raise InputError with the key ``static`` if a package that the settings need is not installed."""
+    """Raise InputError with the key ``static`` if a package that the settings need is missing.
+
+    None stands for no static vectors, and needs no package.
+    """
     if static is not None:
         try:
             static.check_installed()

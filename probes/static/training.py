@@ -34,11 +34,18 @@ def train_vectors(
 ) -> StaticVectors:
     """Train vectors for the words of a corpus. The most frequent words come first.
 
-    For one version of gensim and one type of processor, the result depends only on the corpus and the settings. With
-    ``fasttext``, words in ``also`` that training lacks get the mean vector of their n-grams.
+    For one version of gensim and one type of processor, the result depends only on the corpus and the settings.
+
+    Args:
+        config: The settings of the training.
+        corpus: The sentences to train on.
+        also: Words that get a vector even if training lacks them: the mean vector of their n-grams. ``ppmi`` ignores
+            these words, and for ``word2vec`` there must be none.
+        report: Receives the progress.
 
     Raises:
-        InputError: gensim is not installed, no word is frequent enough, or training diverges.
+        InputError: gensim is needed but not installed, no word is frequent enough, or training diverges. For ``ppmi``
+            also if no two words occur together more often than by chance.
     """
     if config.kind == "ppmi":
         names, vectors = count_vectors(corpus, config.size, config.window, config.min_count)

@@ -24,12 +24,18 @@ from synthlang.progress import Report, silent
 def read_vec(path: Path, words: int | None = None, report: Report = silent) -> StaticVectors:
     """Read the first ``words`` vectors of a file. Most files begin with the most frequent words.
 
-    The first vector of a repeated word counts. ``facts`` has the number of ``duplicates`` and of ``zeros``. A word may
-    contain spaces, but not before a number.
+    The first vector of a repeated word counts. ``facts`` of the result has the number of ``duplicates`` and of
+    ``zeros``. A word may contain spaces, but not before a number.
+
+    Args:
+        path: The file, as text or gzipped text.
+        words: Maximum number of lines to read after the header (default: all).
+        report: Receives the progress.
 
     Raises:
-        InputError: The header is not two numbers, a line has another number of dimensions, a number is invalid or not
-            finite in float32, or the number of words differs from the header.
+        InputError: The file cannot be read, the header is not two numbers of at least 1, the vectors do not fit into
+            memory, a line has another number of dimensions, or a number is invalid or not finite in float32. Also if
+            the file has fewer lines than the header announces and than ``words``, or, when all words are read, more.
     """
     lines = _lines(path)
     count, width = _header(next(lines, (1, ""))[1], path)

@@ -25,6 +25,9 @@ class StaticVectors:
         words: The distinct words, most frequent first if frequencies are known.
         vectors: [words, d] float32, finite.
         facts: The origin of the vectors, as JSON values.
+
+    Raises:
+        InputError: There are no words, or a vector contains NaN or infinity.
     """
 
     words: tuple[str, ...]
@@ -73,7 +76,10 @@ class StaticVectors:
         return self if bool(kept.all()) else StaticVectors(words, self.vectors[kept], self.facts)
 
     def rows_of_column(self, forms: Column) -> NDArray[np.int64]:
-        """Return the row [words] of each word in a column, or −1. Each type is looked up once."""
+        """Return the row in ``vectors`` [n] of each of the n words in a column, or −1 for a word without a vector.
+
+        Each type is looked up once.
+        """
         return self.rows_of(forms.names or ())[forms.codes]
 
     def mapped(self, function: Callable[[Tensor], Tensor]) -> StaticVectors:
@@ -87,7 +93,9 @@ ROWS = 8192  # vectors that are mapped at once
 
 
 def augmented(vectors: StaticVectors, corpus: Corpus, pools: Sequence[Pool] = POOLS) -> Iterator[Tensor]:
-    """Yield word vectors with sentence vectors appended, [words, d · (1 + pools)] float32, in batches of sentences.
+    """Yield word vectors with sentence vectors appended, in batches of SENTENCES sentences.
+
+    A batch has the shape [words of the batch, d · (1 + number of pools)] and is float32.
 
     A sentence vector is the element-wise mean, maximum or minimum of the vectors of its words (Rücklé et al. 2018).
     With all three, 300 dimensions become 1,200. Words without a vector do not contribute to sentence vectors. Their own

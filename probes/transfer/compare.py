@@ -75,10 +75,12 @@ class Comparison:
     about: str | None = None
 
     def to_json(self) -> dict[str, Any]:
+        """Return all attributes except ``about``, for JSON."""
         lists = {name: list(getattr(self, name)) for name in ("files", "rows", "left_out")}
         return {"format": FORMAT, **{name: value for name, value in vars(self).items() if name != "about"}, **lists}
 
     def table(self) -> Table:
+        """Return the comparisons as a table for the terminal. The caption names the tests and the correction."""
         names = short_names(self.files)
         caption = (
             f"Percent, means over {self.seeds} seed{'s' * (self.seeds > 1)}. Differences are from "
@@ -142,7 +144,9 @@ def compare(
             ``item``, predictions of different seeds are not treated as independent.
 
     Raises:
-        InputError: The files differ in task, rules of scoring, seeds or test items, or a file was changed.
+        InputError: There are fewer than two files, an argument has an unknown value, or no test set is in all files.
+            Also if a file cannot be read or was changed, or if files differ in task, rules of scoring, seeds or test
+            items.
     """
     if len(files) < 2:
         hint = "give the baseline and at least one other file"
@@ -207,10 +211,18 @@ def _mean(stats: Floats, metric: Metric) -> float:
 def item_test(
     before: Floats, after: Floats, metric: Metric, key: int, rounds: int = TEST_ROUNDS, swap: str = "prediction"
 ) -> PairedTest:
-    """Test the difference of two systems on their statistics [runs, items, k] for the same items.
+    """Test the difference of two systems on the same items.
 
     A metric that is a mean over items gets a paired t-test over the items that count. Other metrics get a permutation
     test, for which both systems must have the same number of runs.
+
+    Args:
+        before: [runs, items, k] the contributions of the items to the sums of the metric, for the first system.
+        after: [runs, items, k] the contributions for the second system.
+        metric: The metric.
+        key: The random key of the permutations.
+        rounds: Number of permutations.
+        swap: The unit to permute, as in `compare`.
     """
     if not metric.of_items:
         left, right = (s.sum(axis=0) if swap == "item" else s.reshape(-1, s.shape[-1]) for s in (before, after))
@@ -249,6 +261,9 @@ class Outcome:
     """A result file with its settings and its predictions.
 
     Attributes:
+        path: The result file.
+        result: The parts of the file that a comparison reads.
+        config: The settings of the transfer.
         tests: The predictions by test set, then by (seed, setting).
     """
 
@@ -280,7 +295,8 @@ def read_outcome(path: Path) -> Outcome:
     """Read a result of ``synthlang transfer`` with its predictions.
 
     Raises:
-        InputError: The file is not such a result, or was changed.
+        InputError: The file cannot be read, is not such a result or has another format, its file of predictions is
+            missing or damaged, or the two files have different seeds.
     """
     try:
         result = _Result.model_validate(read_json(path))

@@ -101,6 +101,7 @@ class Features(nn.Module):
         self.noise = Noise()
 
     def body(self, role: Role) -> MaskedLM:
+        """Return the copy of the model that reads the language ``role``. Its weights are fine-tuned or frozen."""
         body = self.bodies[self._of[role]]
         assert isinstance(body, MaskedLM)
         return body
@@ -200,6 +201,7 @@ class TaskModel(nn.Module):
 
     @property
     def device(self) -> torch.device:
+        """The device of the weights."""
         return next(self.features.parameters()).device
 
     def read(self, batch: Batch) -> Tensor:
@@ -215,9 +217,11 @@ class TaskModel(nn.Module):
         return states.float()
 
     def loss(self, batch: Batch, read: Tensor | None = None) -> Tensor:
+        """Return the mean loss over the targets of a batch in nats, a scalar."""
         return self.head.loss(self.states(batch, read), batch)
 
     def decode(self, batch: Batch, read: Tensor | None = None) -> list[Any]:
+        """Return the best prediction for each row of a batch (see ``Head.decode``)."""
         return self.head.decode(self.states(batch, read), batch)
 
     def _autocast(self) -> torch.autocast:

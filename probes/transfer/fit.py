@@ -95,7 +95,8 @@ def fine_tune(
         report: Receives the progress.
 
     Raises:
-        InputError: The loss is not finite, or the state in the folder is damaged or belongs to another fit.
+        InputError: The loss or a weight is not finite, the state in the folder is damaged or belongs to another fit, or
+            the disk is full.
     """
     fit = _Fit(model, train, (dev, *also), metric, config, seed, extra, report)
     sets = (train, dev, *also)
@@ -262,6 +263,8 @@ class Progress:
 
     Attributes:
         trained: The trained parameters by name.
+        optimizer: The optimizer of the parameters.
+        config: The settings, of which the number of epochs and the patience end the fit.
         folder: The folder for the state, or None to keep it in memory only.
         run: The fingerprint of the fit. The state of another fit is refused.
         history: The entries of the finished epochs, as in `Fitted`.

@@ -26,7 +26,11 @@ SCHEMA = pa.schema({**COLUMNS, **dict.fromkeys(("id", "gold", "prediction"), pa.
 
 
 def seed_record(result: SeedResult, metric: str) -> dict[str, Any]:
-    """Return the result of one seed for JSON: scores of the main metric, Δ, all scores, and records of the fits."""
+    """Return the result of one seed for JSON: scores of the main metric, Δ, all scores, and records of the fits.
+
+    Scores are in percent. The keys ``parent``, ``sup`` and ``zs`` have the score of ``metric``, or None for a test that
+    was not run. ``delta`` is None without ``sup``.
+    """
     main = {key: result.scores[key][metric] if key in result.scores else None for key in KEYS}
     delta = None if main["sup"] is None else round(main["sup"] - main["zs"], DIGITS)  # type: ignore[operator]
     return {"seed": result.seed, **main, "delta": delta, "scores": dict(result.scores), "fits": dict(result.fits)}
@@ -45,7 +49,7 @@ class ResultFile:
         name: The fingerprint of the transfer.
 
     Raises:
-        InputError: The file exists and is not a result of this transfer.
+        InputError: The file exists and is not a result of this transfer, or its file of predictions cannot be read.
     """
 
     def __init__(self, path: Path, name: str) -> None:
@@ -175,7 +179,7 @@ def read_predictions(path: Path) -> list[Predictions]:
     """Read the predictions that `write_predictions` wrote.
 
     Raises:
-        InputError: The file has no such predictions.
+        InputError: The file cannot be read, or its columns differ from those of predictions.
     """
     try:
         table = pq.read_table(path)

@@ -106,6 +106,10 @@ class Transfer:
         report: Receives the progress.
         store: The store for the word alignments of aligned text (continual learning, rotations).
         shared: Folders for fits that other transfers need as well, by the language of training.
+
+    Raises:
+        InputError: The maps or the dictionary of a rotation cannot be read, ``features.subword`` does not suit a
+            decoder, the task has no such main metric, or the training set has too few labels.
     """
 
     def __init__(
@@ -255,6 +259,10 @@ class Transfer:
             folder: The folder for fits in progress, from which an interrupted fit continues.
             keep: The folder for the models fine-tuned on the source language (default: they are not saved). Their
                 names are ``seed-N``, or ``seed-N-setting-K`` if a search keeps several settings.
+
+        Raises:
+            InputError: A loss or a weight is not finite, a fit in ``folder`` is damaged, aligned text cannot be read,
+                or the disk is full.
         """
         kept = self._tuned(seed, folder)
         models: dict[Role, list[TaskModel]] = {"source": [model for _, _, model, _ in kept], "target": []}
@@ -378,7 +386,8 @@ class Transfer:
         """Encode every set, so that errors appear before training.
 
         Raises:
-            InputError: The task rejects a set, or nothing in a set can be read or scored.
+            InputError: The task rejects a set, nothing in a set can be read or scored, nearly all tokens of a set are
+                unknown, no label of a set occurs in training, or a setting that a search tries does not suit the model.
         """
         roles: tuple[Role, ...] = ("source", "target") if self.data.has_target_train else ("source",)
         sets = [(name, trained) for names, trained in self.tests.values() for name in names]

@@ -16,6 +16,7 @@ class SharedPlace:
     """A folder for the state of a shared fit.
 
     Attributes:
+        folder: The folder.
         lock: A lock that a process holds while it trains in the folder.
     """
 
@@ -36,7 +37,7 @@ class SharedPlace:
             self.lock.release()
 
     def delete(self) -> bool:
-        """Delete the folder unless a process trains in it. Return whether it was deleted."""
+        """Delete the folder unless a process trains in it. Return True if the folder existed and was deleted."""
         with self.taken() as folder:
             if folder is not None:
                 shutil.rmtree(folder)

@@ -47,6 +47,7 @@ class Split:
 
     @property
     def fingerprint(self) -> str:
+        """The fingerprint of the task set and the name of the split."""
         return fingerprint("task-split", task=self.task.fingerprint, split=self.name)
 
     def items(self, limit: int | None = None) -> TaskBatch:
@@ -98,6 +99,10 @@ def open_splits(config: TransferConfig, text: str | None, length: int) -> tuple[
         config: The settings.
         text: The pretraining text, which replaces a missing ``train``.
         length: Number of tokens that the model reads at once.
+
+    Raises:
+        InputError: A source cannot be opened or has no such split, ``train`` is missing although ``text`` is None, a
+            test set is also a training or dev set, or the config has an unknown metric or too large a length.
     """
     opener = _Opener(config, text, length)
     target = config.target
@@ -110,7 +115,15 @@ def open_splits(config: TransferConfig, text: str | None, length: int) -> tuple[
 
 
 def open_training(config: TransferConfig, text: str | None, length: int) -> tuple[Task, Splits]:
-    """Open the task, and the training and dev sets of the source language."""
+    """Open the task, and the training and dev sets of the source language.
+
+    The arguments are those of `open_splits`. If no dev set is named and the training source has none, the result has
+    only ``train``.
+
+    Raises:
+        InputError: A source cannot be opened or has no such split, ``train`` is missing although ``text`` is None, or
+            the config has an unknown metric or too large a length.
+    """
     opener = _Opener(config, text, length)
     return opener.task, opener.splits(opener.train, config.dev, None)
 
@@ -176,7 +189,11 @@ def check_columns(language: Language, splits: Splits) -> None:
 
 
 def parsed(splits: Splits, parser: str | None, report: Report) -> Splits:
-    """Add trees from a parser to the sets, if ``parser`` is given."""
+    """Add trees from a parser (``spacy:NAME`` or ``stanza:NAME``) to the sets, if ``parser`` is given.
+
+    Raises:
+        InputError: The parser is not installed. Parsing itself starts when items are read.
+    """
     if parser is None:
         return splits
     from synthlang.parsing import ParsedSource, open_engine
@@ -196,7 +213,11 @@ def parsed(splits: Splits, parser: str | None, report: Report) -> Splits:
 
 
 def trained_in(config: TransferConfig, pretrained: Pretrained, splits: Splits) -> Splits:
-    """Derive the training and dev sets in ``config.train_language``, if it is given."""
+    """Derive the training and dev sets in ``config.train_language``, if it is given. The test set does not change.
+
+    Raises:
+        InputError: A set lacks a column that the language needs.
+    """
     if config.train_language is None:
         return splits
     own = {name: split for name, split in splits.items() if name != "test"}
@@ -211,6 +232,7 @@ class ItemSet:
     """The items of one set, with a reader for each text of an item.
 
     Attributes:
+        batch: The items.
         readers: The reader of each text of an item.
         drops: Number of items left out or changed, by reason. Items beyond limits like ``train_items`` may be included.
     """
@@ -251,7 +273,12 @@ class TransferData:
 
 
 def load_data(config: TransferConfig, pretrained: Pretrained, report: Report = silent) -> TransferData:
-    """Read all sets, and derive the sets of a derived target language."""
+    """Read all sets, and derive the sets of a derived target language.
+
+    Raises:
+        InputError: As in `open_splits`. Also if a set has no items or lacks a column that a language needs, if the
+            model has no language of ``dev_also``, or if the test sets of ``mixed`` are not translations.
+    """
     task, (splits, own, also) = open_splits(config, pretrained.text, pretrained.length)
     splits = trained_in(config, pretrained, parsed(splits, config.parser, report))
     language = pretrained.target.language
@@ -340,7 +367,11 @@ def _further(
 
 
 def load_training(config: TransferConfig, pretrained: Pretrained, report: Report = silent) -> TransferData:
-    """Load the training and dev sets of the source language only."""
+    """Load the training and dev sets of the source language only.
+
+    Raises:
+        InputError: As in `open_training`, or a set has no items or lacks a column that the training language needs.
+    """
     task, splits = open_training(config, pretrained.text, pretrained.length)
     splits = trained_in(config, pretrained, parsed(splits, config.parser, report))
     sets = _natural("source", splits, pretrained.source, config)

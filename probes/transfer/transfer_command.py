@@ -37,6 +37,10 @@ def read_transfer_config(
     """Read a config and replace its keys by the options of the command, and then by the overrides.
 
     ``target`` has the items of a natural target language by split (train, dev, test).
+
+    Raises:
+        InputError: The file cannot be read, a key or value is invalid, or ``target`` has training or dev items although
+            no test items are given.
     """
     data = {} if path is None else load_yaml(path, "transfer")
     data |= {key: value for key, value in options.items() if value is not None}
@@ -60,7 +64,8 @@ def transfer_command(
 ) -> Path:
     """Transfer a model with the seeds 0 … ``seeds`` − 1, and return the path of the result file.
 
-    Seeds that are already in ``out`` are not run again.
+    Seeds that are already in ``out`` are not run again. Predictions are written to ``NAME.predictions.parquet`` beside
+    ``NAME.json``.
 
     Args:
         model: A run, a folder or a name on Hugging Face.
@@ -70,6 +75,12 @@ def transfer_command(
         keep: The folder for the fine-tuned models (default: models are not saved).
         smoke: True to use tiny settings, one seed and another file name.
         threads: Number of threads (default: chosen by the size of the model).
+
+    Raises:
+        InputError: The model or the data cannot be read or used (see `open_pretrained`, `load_data` and
+            ``Transfer.check``), or training diverges. Also if a natural target language has no name, if ``out`` is None
+            for a model that is not a run, or if ``out`` has the result of another transfer. With ``keep``: the model
+            cannot be saved for both languages, or ``out`` already has results of some seeds.
     """
     natural = config.target is not None
     if natural and config.language is None:
@@ -120,7 +131,11 @@ def transfer_command(
 
 
 def fitted_to(config: TransferConfig, reads: int) -> tuple[TransferConfig, list[str]]:
-    """Reduce ``length`` and ``stride`` to a model that reads ``reads`` tokens at once, and return notes on changes."""
+    """Reduce ``length``, and for the task qa ``stride``, to a model that reads ``reads`` tokens at once.
+
+    Returns:
+        The settings, and a note on each change.
+    """
     update: dict[str, int | None] = {}
     if config.length is not None and config.length > reads:
         update["length"] = None
@@ -166,9 +181,10 @@ def _work_folder(path: Path) -> Path:
 
 
 def result_table(result: Mapping[str, Any], about: str | None = None) -> Table:
-    """Return a result as a table of means, two 95 % intervals and the scores of each seed.
+    """Return a result as a table of means, two 95 % intervals, the majority baseline and the scores of each seed.
 
-    The first interval is over seeds and items, and the second over seeds only. ``about`` is the caption, which explains
+    ``result`` is the content of a result file. The first interval is over seeds and items, and the second over seeds
+    only. All scores are in percent. ``about`` is the caption, which explains
     the metric.
     """
     items = result["counts"]["target test"]["items"]

@@ -74,6 +74,7 @@ class CkaConfig(ProbeSettings):
 
     @property
     def needs_links(self) -> bool:
+        """True if the items are aligned words."""
         return self.pooling == "words"
 
     @field_validator("random")

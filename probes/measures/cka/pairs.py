@@ -54,7 +54,10 @@ class Pairing:
 def paired_states(
     pairing: Pairing, pooling: Pooling, report: Report = silent, task: str = ""
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield states [L, n, d] and [R, n, d′] of both sides, float32. Items are sentences or aligned words."""
+    """Yield the states of both sides in batches of n items, float32. Items are sentences or aligned words.
+
+    The shapes are [L, n, d] and [R, n, d′] for L layers on the left and R layers on the right.
+    """
     left, right, rows = pairing.left, pairing.right, pairing.rows
     readers = left.reader, right.reader
     data = PairData("cka", left.sentences, right.sentences, pairing.links, rows, rows, {})
@@ -155,10 +158,12 @@ class Compared:
     """The comparison of all layers of one side with all layers of the other.
 
     Attributes:
+        key: The name in ``probes.json``, such as ``languages`` or ``random_both``.
         label: The name in tables and figures.
         names: The names of the left and the right side.
         layers: The layers of the left and the right side, 0 for the embeddings.
         widths: The hidden sizes of the left and the right side.
+        result: The CKA of all pairs of layers.
     """
 
     key: str
@@ -197,6 +202,7 @@ class Compared:
         }
 
     def notes(self) -> list[str]:
+        """Return notes on undefined numbers and on too few items."""
         found = (
             [f"cka, {self.label}: undefined for {'; '.join(self.result.undefined)}"] if self.result.undefined else []
         )
@@ -217,6 +223,13 @@ class Compared:
 
 def compare(key: str, label: str, pairing: Pairing, pooling: Pooling, report: Report = silent) -> Compared:
     """Read both sides and compute their CKA.
+
+    Args:
+        key: The name of the comparison in ``probes.json``.
+        label: The name of the comparison in tables and figures.
+        pairing: The two sides.
+        pooling: The items to compare: sentences by ``mean`` or ``first``, or aligned ``words``.
+        report: Receives the progress.
 
     Raises:
         InputError: States are not finite, or there are fewer than 2 items.

@@ -36,7 +36,8 @@ def cka_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     Comparisons run one after another, so memory holds the sums of one comparison.
 
     Raises:
-        InputError: There are fewer than 2 sentences, or states are not finite.
+        InputError: There are fewer than 2 sentences or aligned words, states are not finite, or the model
+            ``paraphrase`` cannot be opened or has other subwords than the word alignments.
     """
     settings = given.config.of(CkaConfig)
     rows, left_out = drawn_rows(given)
@@ -61,7 +62,11 @@ def cka_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
 
 
 def drawn_rows(given: ProbeInput) -> tuple[NDArray[np.int64], int]:
-    """Return the sentence pairs to compare, ascending, and the number of pairs that were not drawn."""
+    """Return the indices of the sentence pairs to compare, ascending, and the number of pairs that were not drawn.
+
+    Raises:
+        InputError: No sentence pair is left.
+    """
     unlinked = [] if given.config.of(CkaConfig).needs_links else [given.data.unlinked]
     every = np.sort(np.concatenate([given.data.dev, given.fitted, *unlinked]))  # CKA fits no map
     if not len(every):

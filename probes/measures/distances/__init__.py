@@ -66,6 +66,7 @@ class DistancesConfig(ProbeSettings):
     """
 
     def check_installed(self) -> None:
+        """Raise InputError if the picture is ``tsne`` and scikit-learn is not installed."""
         if self.picture == "tsne" and find_spec("sklearn") is None:
             hint = f"run {install_command('probe')}, or use pca"
             raise InputError("tsne needs scikit-learn", keys="picture", hint=hint, code="extra")

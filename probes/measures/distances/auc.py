@@ -38,6 +38,7 @@ class Influence:
     """An estimate, and the contribution of each pair to its error.
 
     Attributes:
+        estimate: The estimate.
         values: [k] contributions, which sum to 0 up to rounding.
         first: [k] the first sentence of each pair, codes 0 … G − 1.
         second: [k] the second sentence of each pair. It equals the first one for a pair within one sentence.

@@ -91,9 +91,12 @@ class Dominance:
     """The largest dimensions at one layer for one distance.
 
     Attributes:
+        layer: The number of the layer.
+        distance: The kind of distance: l2 or cosine.
         mean: The mean squared L2 distance, or the mean cosine, of unrelated pairs.
-        dimensions: The indices of the ten largest dimensions, largest first.
-        shares: The shares of these ten dimensions.
+        dimensions: The indices of the ten largest dimensions over unrelated pairs, largest first. Vectors of fewer
+            than ten dimensions give all of them.
+        shares: The shares of these dimensions.
         auc: The AUC with all dimensions.
         tops: The largest dimensions taken together, for each count in the settings.
     """
@@ -115,10 +118,18 @@ def separations_and_dominance(
     tops: Sequence[int] = TOPS,
     block: int = BLOCK,
 ) -> tuple[list[Separation], list[Dominance]]:
-    """Return the distances and the largest dimensions, both by layer and distance.
+    """Return the distances and the largest dimensions, both by layer and then by distance.
 
-    ``read`` must return the same stream of aligned words each time. The stream is read a second time to measure
-    distances without the largest dimensions. Counts in ``tops`` that would leave no dimension are skipped.
+    Args:
+        read: A function that returns the stream of aligned words, the same one in each call. The stream is read a
+            second time to measure distances without the largest dimensions, unless there are no counts.
+        seed: The seed of the draw of unrelated pairs.
+        layers: The numbers of the layers of the stream.
+        tops: Counts of largest dimensions to leave out. Counts that would leave no dimension are skipped.
+        block: Number of word pairs in a block.
+
+    Raises:
+        InputError: The stream cannot be used (see `pair_blocks`), or there are no unrelated pairs.
     """
     sums, whole = ContributionSums(), DistanceSums()
     for found in pair_blocks(read(), seed, block):

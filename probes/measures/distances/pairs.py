@@ -43,6 +43,7 @@ class PairReaders:
 
     @staticmethod
     def of(pretrained: Pretrained) -> PairReaders:
+        """Return the readers of an opened model, whose weights can then be freed."""
         return PairReaders(pretrained.target, pretrained.source, pretrained.length)
 
 
@@ -212,6 +213,7 @@ class PairBlock:
     """A block of related pairs, and unrelated pairs drawn from it.
 
     Attributes:
+        linked: The n related pairs.
         query: [m] for each unrelated pair, the index of the related pair that its left word belongs to.
         other: [m] for each unrelated pair, the index of the related pair that its right word belongs to.
         same_word: Number of drawn pairs that were left out because both right words have the same type.

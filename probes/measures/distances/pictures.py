@@ -47,7 +47,7 @@ def choose(shared: SharedText, pairs: int, seed: int) -> ChosenPairs:
 
     A word is paired with the word that it is aligned with most often, and each word occurs in one pair. Words without a
     letter are left out. If the right side has parts of speech, words that mostly belong to a closed class are left out,
-    too.
+    too. There are fewer than ``pairs`` pairs if the text has no more suitable ones.
     """
     text, data = shared.text, next(iter(shared.data.values()))
     best = translations(Aligned(text, replace(data, train=shared.rows)), len(text.right.form.names or ()))

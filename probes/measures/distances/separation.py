@@ -177,6 +177,8 @@ class Change:
     """Differences after − before on the same pairs, with intervals clustered by sentence.
 
     Attributes:
+        layer: The layer in the model after the change.
+        distance: The kind of distance: l2 or cosine.
         auc: Difference of the AUC, from −1 to 1. It is positive if related and unrelated words became more separate.
         related: Difference of the mean distance of related words.
         unrelated: Difference of the mean distance of unrelated words.

@@ -66,8 +66,8 @@ def maps_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     has the scores without a map and without normalisation.
 
     Raises:
-        InputError: The models differ in hidden size or number of layers, a dictionary has no word of the text, a file
-            cannot be read, or states are NaN.
+        InputError: The models differ in hidden size or in the number of layers that are read, a dictionary has no word
+            of the text, a file cannot be read, ``maps.save`` has other content than maps, or states are NaN.
     """
     measured = _prepare(given)
     config, width, layers = measured.config, given.body("source").shape.hidden, measured.layers

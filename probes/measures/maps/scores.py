@@ -23,7 +23,9 @@ Values = dict[str, Any]
 def word_scores(x: Tensor, y: Tensor, dictionary: Dictionary, report: Report) -> Values:
     """Return the accuracy of word translation as in MUSE: {score: {direction: {"p@1": percent, …}}}.
 
-    ``x`` has the vectors of all types of the source language, ``y`` those of the other language. All are candidates.
+    ``x`` [types, d] has the vectors of all types of the source language, ``y`` [types, d] those of the other language.
+    All are candidates. The scores are ``csls`` and ``cosine``, and the directions ``forward`` (from the source
+    language), ``backward`` and their ``mean``.
     """
     there, back = dictionary.forward, dictionary.backward
     pairs, reverse = there.pairs(), back.pairs()[:, ::-1]
@@ -58,8 +60,8 @@ def context_scores(x: Tensor, y: Tensor, links: NDArray[np.int64], among: str, r
     """Return the accuracy of retrieving aligned words in context: {score: {direction: percent}}.
 
     Args:
-        x: Vectors of the words of the source language.
-        y: Vectors of the words of the other language.
+        x: [n, d] vectors of the words of the source language.
+        y: [m, d] vectors of the words of the other language.
         links: [q, 2] the rows of ``x`` and ``y`` that are aligned.
         among: The candidates: "all" rows that are not zero, or only the "linked" rows, which are aligned.
         report: Receives the progress.
@@ -74,7 +76,7 @@ def context_scores(x: Tensor, y: Tensor, links: NDArray[np.int64], among: str, r
 
 
 def sentence_scores(x: Tensor, y: Tensor, report: Report) -> Values | None:
-    """Return the accuracy of sentence retrieval, where row i of ``x`` translates row i of ``y``.
+    """Return the accuracy of sentence retrieval, where row i of ``x`` [n, d] translates row i of ``y`` [n, d].
 
     The result is {score: {direction: percent}}, or None with fewer than two sentences.
     """

@@ -35,7 +35,8 @@ def static_of(given: ProbeInput, dictionary: Dictionary, report: Report) -> Stat
     """Return the static vectors of the settings ``maps.static``, or None without such settings.
 
     Raises:
-        InputError: gensim is not installed, or a file has no vectors.
+        InputError: gensim is not installed, the training fails, or a file cannot be read or is malformed (see
+            `read_static`).
     """
     config, most = given.config.of(MapsConfig).static, given.config.of(MapsConfig).words
     if config is None:
@@ -67,7 +68,7 @@ def static_scores(
     the appended vectors of sentences. The result also has the ``fit`` and the number of words without a vector.
 
     Raises:
-        InputError: The vectors have different sizes.
+        InputError: The vectors have different sizes or cannot be normalised, or no word pair to fit on has vectors.
     """
     config = given.config.of(MapsConfig)
     *sides, facts = static.rotated(config.moves, "maps.static")

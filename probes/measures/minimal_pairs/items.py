@@ -23,7 +23,7 @@ def open_items(spec: str, key: str) -> tuple[TaskSet, str]:
     """Open minimal pairs, and return them with their split. ``key`` is the key of the settings, for errors.
 
     Raises:
-        InputError: The pairs cannot be opened, or are items of another task.
+        InputError: The pairs cannot be opened, are items of another task, or lack the split.
     """
     try:
         plain, chosen = choose(spec)

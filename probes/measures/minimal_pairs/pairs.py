@@ -52,6 +52,7 @@ class ScoredPairs:
 
     @property
     def paradigms(self) -> list[str]:
+        """The paradigm of each pair, or "", [pairs]."""
         return list(self.batch.extra["paradigm"])
 
     def sides(self) -> Iterator[tuple[tuple[Words, Floats], tuple[Words, Floats]]]:

@@ -74,7 +74,11 @@ def _kept(name: str, batch: TaskBatch, scored: Scored, counts: dict[str, int]) -
 
 
 def values_of(pairs: ScoredPairs) -> dict[str, Any]:
-    """Return the accuracies of a language."""
+    """Return the number of pairs of a language and the accuracies in percent.
+
+    ``mean_of_paradigms`` is the mean over paradigms, or None if no pair has one. ``phenomena`` and ``paradigms`` have
+    an interval by name.
+    """
     paradigms = by_name(pairs.credits, pairs.paradigms)
     return {
         "pairs": len(pairs.batch),

@@ -98,6 +98,7 @@ class RetrievalConfig(ProbeSettings):
     """
 
     def check_installed(self) -> None:
+        """Raise InputError if static vectors need gensim and it is not installed."""
         check_static(self.static)
 
     @model_validator(mode="after")

@@ -22,7 +22,10 @@ SHOWN = 5
 
 
 def asking(corpus: Corpus, candidates: Numbers, words: Sequence[str]) -> Numbers:
-    """Return the first SHOWN occurrences of each of ``words`` among ``candidates`` (ascending). Case is ignored."""
+    """Return the first SHOWN occurrences of each of ``words`` among ``candidates``. Case is ignored.
+
+    Occurrences and candidates are indices of words in ``corpus``. Candidates must be in ascending order.
+    """
     names = [name.casefold() for name in corpus.form.names or ()]
     found = []
     for word in words:
@@ -43,7 +46,8 @@ def examples_of(
     """Return occurrences of ``words`` of the source language, each with the nearest word of the other language.
 
     The keys of an example are ``word`` and ``nearest``, their sentences ``sentence`` and ``in`` with the word in
-    guillemets, the similarity ``csls``, and ``linked``, which is true if the two words are aligned.
+    guillemets, the similarity ``csls``, and ``linked``, which is true if the two words are aligned. Without a nearest
+    word, ``nearest``, ``in`` and ``csls`` are None. At most SHOWN occurrences of each word are returned.
 
     Args:
         corpora: The sentences of the left and the right side.

@@ -38,6 +38,7 @@ class Source:
 
     Attributes:
         layers: The layers that have vectors. Static vectors have layer 0 only.
+        width: Number of dimensions of a vector.
         read: A function from the side (0 left, 1 right) to the word vectors of that side, batch by batch.
         known: Masks of the words with a vector, or None if all words with a token have one.
         facts: Values ``rotation`` and ``static`` for the result.
@@ -59,7 +60,9 @@ def source_of(given: ProbeInput, measured: NDArray[np.int64], report: Report = s
     """Return the source of vectors that the settings select. Maps are fitted here.
 
     Raises:
-        InputError: The models differ in hidden size or number of layers, or no measured word has a static vector.
+        InputError: The models differ in hidden size or in the number of layers that are read, or a map cannot be fitted
+            (see `fit_layers`). With static vectors: they cannot be read, trained or rotated, or no measured word of a
+            language has one.
     """
     config = given.config.of(RetrievalConfig)
     if config.static is not None:

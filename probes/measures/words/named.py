@@ -69,7 +69,7 @@ def words_of_dictionary(given: ProbeInput, name: str, report: Report) -> ProbeRe
     tokenizer. Special tokens are never candidates.
 
     Raises:
-        InputError: No pair is left, the embeddings have different sizes, or they contain NaN.
+        InputError: The file cannot be read, no pair is left, the embeddings have different sizes, or they contain NaN.
     """
     sides = _candidates(given, "source"), _candidates(given, "target")
     pairs, counts, use = _pairs(user_path(name), sides, given.same_model)

@@ -53,6 +53,7 @@ class Batch:
     packed: Packed | None = None
 
     def to(self, device: torch.device) -> Batch:
+        """Return the batch with its tensors on a device, except ``word_of``, which stays on the CPU."""
         words = None if self.words is None else self.words.to(device, non_blocking=True)
         targets = {name: tensor.to(device, non_blocking=True) for name, tensor in self.targets.items()}
         mask = self.mask.to(device, non_blocking=True)
@@ -66,6 +67,7 @@ class Examples(ABC):
     """The encoded items of one set in one language.
 
     Attributes:
+        ids: The id of each item.
         gold: The gold value of each item, in the JSON form of the task.
         counts: Number of items or words that were left out or cut, by reason.
     """
@@ -105,8 +107,9 @@ Labels = Mapping[str, tuple[str, ...]]  # the labels to predict, such as "tags" 
 class Head(nn.Module, ABC):
     """The base class of prediction heads.
 
-    A head reads states [rows, 1 + k, d] in float32: the state of ``<s>``, then one state for each word. For a batch
-    without words it reads the states of all columns, [rows, width, d]. Heads run outside autocast, because log-sums and
+    A head reads states [rows, 1 + k, d] in float32: the state of the row, then one state for each word. The state of
+    the row is that of ``<s>``, or of the last token in a decoder. For a batch without words, a head reads the states of
+    all columns, [rows, width, d]. Heads run outside autocast, because log-sums and
     arc scores need float32.
     """
 

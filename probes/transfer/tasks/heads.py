@@ -27,7 +27,7 @@ def mean_loss(scores: Tensor, target: Tensor) -> Tensor:
 
 
 class ClassifyHead(Head):
-    """Head that predicts a class for each row by a linear map of the state of ``<s>``.
+    """Head that predicts a class for each row by a linear map of the state of the row.
 
     Dropout and optionally a pooler come before the linear map. The pooler computes tanh(W · state + b). With
     ``roberta`` there is dropout below the pooler, too, as in RobertaForSequenceClassification. ``target`` is the name

@@ -29,6 +29,7 @@ class Metric:
     """A metric in percent: ``score`` applied to the sums of ``stats`` over items.
 
     Attributes:
+        name: Name of the metric in settings and results.
         stats: A function of gold values and predictions of all items. It returns [items, k] float64, the contribution
             of each item to each sum.
         score: A function from sums [..., k] to scores [...]. The score is 0 if there is nothing to find.
@@ -45,11 +46,12 @@ class Metric:
     about: str = ""
 
     def __call__(self, gold: Sequence[Any], predictions: Sequence[Any]) -> float:
-        """Return the score of all items together."""
+        """Return the score of all items together, in percent."""
         return float(self.score(self.stats(gold, predictions).sum(axis=0)))
 
 
 def named(*metrics: Metric) -> dict[str, Metric]:
+    """Return the metrics by name, in the given order."""
     return {metric.name: metric for metric in metrics}
 
 
@@ -93,6 +95,7 @@ class WordLabels:
     """Gold and predicted labels of the words of all items.
 
     Attributes:
+        items: Number of items.
         item: [words] the index of the item of each word.
         gold: [words] the gold labels.
         predicted: [words] the predicted labels.

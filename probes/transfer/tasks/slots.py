@@ -42,7 +42,11 @@ class Slots(WordTask):
         return not_inserted(corpus)
 
     def labels(self, train: TaskBatch) -> Labels:
-        """Return ``tags`` (O, and B and I of every slot in training) and ``intents``."""
+        """Return ``tags`` (O, and B and I of every slot in training) and ``intents``.
+
+        Raises:
+            InputError: The training set has no slots, or its utterances have no intents.
+        """
         tags = span_tags(train.corpus.columns["slot"], self.has_gold(train.corpus))
         return {"tags": tags, "intents": tuple(names_in(_intents(train), np.ones(len(train), bool)))}
 
