@@ -16,7 +16,7 @@ from synthlang.errors import InputError
 from synthlang.files import TEMPORARY, read_json
 from synthlang.hub_upload import Content, Repository, check_repository, folder_files, upload
 
-DONE, CONFIG, METRICS = "done.json", "config.yaml", "metrics.jsonl"
+DONE, RECORD, CONFIG, METRICS = "done.json", "run.json", "config.yaml", "metrics.jsonl"
 
 
 def push_model_to_hub(folder: Path, repo_id: str, private: bool = True, api: Any | None = None) -> str:
@@ -38,7 +38,7 @@ def model_repository(folder: Path, repo_id: str, sections: Sequence[tuple[str, s
         sections: Further sections of the card of a run: heading and Markdown text.
 
     Raises:
-        InputError: The name is not valid, the folder is not a finished run, or its export was changed.
+        InputError: The name is not valid, the folder is not a finished run, or its records or its export were changed.
     """
     check_repository(repo_id)
     export = folder if folder.parent.name == EXPORT else folder / EXPORT
@@ -47,7 +47,7 @@ def model_repository(folder: Path, repo_id: str, sections: Sequence[tuple[str, s
         reason = "is neither a data set folder of derive, nor a finished run or study, nor an export of a run"
         hint = "name such a folder, or finish the run first"
         raise InputError(reason, folder, hint=hint, code="missing")
-    done = read_json(run / DONE)
+    done = _record(run / DONE, "fingerprint", "parents")
     if not export.is_dir() or not is_as_exported(run, done):
         hint = "run the command of the run again, which writes the export again"
         raise InputError("files of the export are missing or changed", run, hint=hint, code="damaged")
@@ -57,10 +57,19 @@ def model_repository(folder: Path, repo_id: str, sections: Sequence[tuple[str, s
     return Repository(repo_id, "model", f"synthlang model {done['fingerprint']}", files)
 
 
+def _record(path: Path, *keys: str) -> dict[str, Any]:
+    """Read a record of a finished run, which must have the keys."""
+    record = read_json(path)
+    if not isinstance(record, dict) or not record.keys() >= {*keys}:
+        hint = "restore the file, or train the run again"
+        raise InputError("is not the record of a finished run", path, hint=hint, code="format")
+    return record
+
+
 def _of_run(run: Path, repo_id: str, done: Any, sections: Sequence[tuple[str, str]]) -> dict[str, Content]:
     """Return the card, the settings without folders of this machine, and the log of a run."""
     parents, name = done["parents"], done["fingerprint"]
-    if "data" in read_json(run / "run.json"):
+    if "data" in _record(run / RECORD, "fingerprint"):
         card = run_card(repo_id, load(PretrainConfig, run / CONFIG), run, name, parents, sections)
     else:
         languages = sorted(path.parent.name for path in (run / EXPORT).glob("*/config.json"))

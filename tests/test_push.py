@@ -94,6 +94,10 @@ def test_what_is_refused(run, tmp_path, hub, capsys):
     (changed / "export" / "parent" / "config.json").write_text("{}")
     for folder, code in ((changed, "damaged"), (tmp_path, "missing")):
         assert refused(push_model_to_hub, folder, "me/tiny") == (folder.name, code)
+    for name in ("done.json", "run.json"):
+        damaged = shutil.copytree(run, tmp_path / f"without {name}")
+        (damaged / name).write_text("{}")
+        assert refused(push_model_to_hub, damaged, "me/tiny") == (name, "format")
     assert refused(probes.push, run) == ("run", "missing")
     assert refused(probes.push, run, to="me") == ("--to", "no_effect")
     assert refused(probes.push, run, "me/tiny", partial=True) == ("--partial", "no_effect")
