@@ -37,8 +37,13 @@ WANTED = (
 def read_archived(folder: Path, stages: Stages) -> pa.Table | None:
     """Return the measurements of a folder with results.parquet, measures.parquet or both, and None with neither.
 
+    Args:
+        folder: The folder.
+        stages: The fingerprints of the stages of each cell, which measures.parquet lacks.
+
     Raises:
-        InputError: A column is missing or cannot hold its values, or labels are not JSON.
+        InputError: A file is not Parquet, a column is missing or cannot hold its values, or labels or mixed scores are
+            not a JSON object.
     """
     scores = _read(folder / "results.parquet", {name: RESULTS[name] for name in WANTED}, LATER)
     return measurements_of(scores, _read(folder / "measures.parquet", MEASURES), stages)
@@ -62,7 +67,16 @@ def measurements_of(
 ) -> pa.Table | None:
     """Return the measurements of tables with the columns of results.parquet and of measures.parquet.
 
-    The labels of the measurements are still JSON (see `parsed_labels`). Missing values give no row.
+    The labels of the measurements are still JSON (see `parsed_labels`). Missing values give no row. The result is None
+    if no table has a row.
+
+    Args:
+        of_results: A table with the columns WANTED of results.parquet.
+        of_measures: A table with the columns of measures.parquet.
+        stages: The fingerprints of the stages of each cell, for ``of_measures``.
+
+    Raises:
+        InputError: A mixed score is not a JSON object.
     """
     parts = [_of_results(of_results)] if of_results is not None and len(of_results) else []
     parts += [_of_measures(of_measures, stages or {})] if of_measures is not None and len(of_measures) else []
@@ -70,7 +84,11 @@ def measurements_of(
 
 
 def parsed_labels(text: str | None) -> Labels:
-    """Return the labels in a JSON object: axis → label. An empty or missing text gives no labels."""
+    """Return the labels in a JSON object: axis → label. An empty or missing text gives no labels.
+
+    Raises:
+        InputError: The text is not a JSON object.
+    """
     return Labels({str(axis): "" if label is None else str(label) for axis, label in json_object(text).items()})
 
 

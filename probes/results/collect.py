@@ -60,7 +60,8 @@ class Tables:
     def scores(self, done: Collection[str], cells: Iterable[Cell] | None = None) -> Iterator[Measurement]:
         """Yield the scores of the finished transfers of some cells (default: all cells), transfer by transfer.
 
-        The alignment and the perplexity of a model are repeated for each of its transfers.
+        The alignment and the perplexity of a model are repeated for each of its transfers. A cell whose pretraining,
+        alignment or adjustment is not in ``done`` has no scores.
         """
         row = 0
         for cell in self._cells if cells is None else cells:

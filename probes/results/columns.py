@@ -22,7 +22,8 @@ def read_columns(path: Path, columns: Mapping[str, pa.DataType], later: Collecti
         later: Columns that earlier versions did not write. A missing one is filled with null.
 
     Raises:
-        InputError: The file is not Parquet, lacks a column, or has a column that cannot be cast to its type.
+        InputError: The file cannot be read or is not Parquet, lacks a column, or has a column that cannot be cast to
+            its type.
     """
     try:
         with pq.ParquetFile(path) as file:

@@ -139,7 +139,7 @@ def _is_finite(value: Any) -> bool:
 
 
 def find(name: str, tree: Tree) -> Measure | None:
-    """Return the measure that a tree declares under a dotted name, or None.
+    """Return the measure that a tree declares under a dotted name, or None if no leaf has this name.
 
     The parts of a name that `ANY` and ``Entries.part`` stand for may contain dots.
 

@@ -10,5 +10,9 @@ from probes.statistics import Interval, mean_interval
 
 
 def interval_within(values: Sequence[float], name: str) -> Interval:
-    """Return the 95 % t interval of some values, with the range of the score or measure ``name``."""
+    """Return the 95 % t interval of some values [n], with the range of the score or measure ``name``.
+
+    Raises:
+        InputError: There are no values, or NaN or infinity is among them.
+    """
     return replace(mean_interval(values), within=range_of(name))

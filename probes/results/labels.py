@@ -41,13 +41,13 @@ class Layout:
     """Axis → label, for axes that have only this label here and several labels in the whole grid."""
 
     def text(self, axis: str, labels: Mapping[str, str]) -> str:
-        """Return the label of an axis. A number or a truth value follows the name of the axis."""
+        """Return the label of an axis, or "–" if it has none. A number, a truth value, None or "–" follows its name."""
         label = labels.get(axis, "–")
         bare = label in ("–", "true", "false", "True", "False", "None") or numbers_of([label]) is not None
         return f"{self.titles[axis]} {label}" if bare else label
 
     def name(self, labels: Mapping[str, str]) -> str:
-        """Return the label of the main axis."""
+        """Return the label of the main axis, or ``alone`` if no axis varies."""
         return self.alone if self.main is None else self.text(self.main, labels)
 
     def group(self, labels: Mapping[str, str]) -> str:
@@ -55,7 +55,7 @@ class Layout:
         return self.without(labels, *filter(None, [self.main]))
 
     def full_name(self, labels: Mapping[str, str]) -> str:
-        """Return the labels of all axes that vary."""
+        """Return the labels of all axes that vary, joined by commas, or ``alone`` if no axis varies."""
         return self.without(labels) or self.alone
 
     @property
@@ -187,7 +187,7 @@ def short_key(key: str) -> str:
 
 
 def settings_of(labels: Mapping[str, str], cell: str) -> dict[str, str]:
-    """Return the labels without seeds. A cell without labels gets its name as the label of ``cell``."""
+    """Return the labels without seeds. If there are none at all, the axis ``cell`` has the name of the cell."""
     return {axis: label for axis, label in labels.items() if not is_seed(axis)} if labels else {"cell": cell}
 
 
@@ -224,7 +224,7 @@ def axis_titles(axes: Iterable[str]) -> dict[str, str]:
 
 
 def numbers_of(labels: Iterable[str]) -> dict[str, float] | None:
-    """Return the labels as numbers (a percentage without its sign), or None unless all are numbers.
+    """Return label → number (a percentage without its sign), or None unless there are labels and all are numbers.
 
     >>> numbers_of(["0", "0.25", "1"]), numbers_of(["50%", "100%"]), numbers_of(["MLM", "1"])
     ({'0': 0.0, '0.25': 0.25, '1': 1.0}, {'50%': 50.0, '100%': 100.0}, None)

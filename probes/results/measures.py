@@ -54,7 +54,7 @@ TREE: Tree = {
 
 
 def probe_values(record: Mapping[str, Any]) -> Iterator[Value]:
-    """Yield the measures in the content of a probes.json.
+    """Yield the finite numbers of the declared measures in the content of a probes.json.
 
     The name of a measure is its path below ``probes``, such as ``words.scores.all.cosine.mean``. A list over layers or
     steps gives one value for each entry. A band of frequency adds its ranks to the path
@@ -66,12 +66,12 @@ def probe_values(record: Mapping[str, Any]) -> Iterator[Value]:
 
 
 def alignment_values(result: Mapping[str, Any]) -> Iterator[Value]:
-    """Yield the measures of the alignment of a run, such as ``alignment.scores.all.cosine.mean``."""
+    """Yield the measures in the result of an alignment stage, such as ``alignment.scores.all.cosine.mean``."""
     return values_in({ALIGNMENT: result}, TREE)
 
 
 def perplexity_values(found: Mapping[str, float]) -> Iterator[Value]:
-    """Yield the perplexities of a pretraining as measures (see `perplexities`)."""
+    """Yield perplexities, by the names of `perplexities`, as measures such as ``pretrain.perplexity.parent``."""
     return (Value(PERPLEXITIES + name, None, None, value, PERPLEXITY_MEASURE) for name, value in found.items())
 
 
@@ -81,6 +81,10 @@ def perplexities(run: Path, config: PretrainConfig) -> dict[str, float]:
     The languages have the same names in all cells: ``parent`` and ``other`` for the first and the second one. If a run
     has more than two languages, each except the first also has the name ``languages.NAME``. The result is empty if the
     run did not measure perplexity, or if its log ends before the last step.
+
+    Args:
+        run: The folder of the run.
+        config: The settings of the run.
     """
     selected = selected_row(run, config)
     keys = [(called, f"validation/{name}") for called, name in _called(config)]

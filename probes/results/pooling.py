@@ -32,7 +32,10 @@ Part = TypeVar("Part", bound=Mapping[Any, float])
 
 
 def pooled(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Concatenate the tables of studies, without the rows of a run that an earlier study has under the same labels."""
+    """Concatenate the tables of studies, without the rows of a run that an earlier study has under the same labels.
+
+    Labels of seeds do not count. Rows without a known run all stay.
+    """
     if len(tables) == 1:
         return tables[0]
     whole = concat(tables)
@@ -50,6 +53,8 @@ def drop_shared_runs(
     """Leave out each condition of a comparison whose runs also belong to another condition, on every side.
 
     If two conditions have the same runs, the one with fewer labels stays, so the order of the studies does not matter.
+    A condition with a run that is not known stays. First, each condition loses the parts whose runs also belong to
+    another of its parts with other axes.
 
     Args:
         sides: The conditions of each side of the comparison, and for each condition the parts that it averages.

@@ -42,7 +42,8 @@ def read_table(folder: Path, stages: Stages) -> pd.DataFrame:
         stages: Cell → stage → fingerprint, for an archived study, whose tables lack these fingerprints.
 
     Raises:
-        InputError: A column is missing or cannot hold its values, or the labels of an archived study are not JSON.
+        InputError: A file is not Parquet, a column is missing or cannot hold its values, or labels or mixed scores of
+            an archived study are not JSON objects.
     """
     path = folder / MEASUREMENTS
     if not path.exists():
@@ -54,7 +55,10 @@ def read_table(folder: Path, stages: Stages) -> pd.DataFrame:
 def measurements(
     of_results: pa.Table | None = None, of_measures: pa.Table | None = None, stages: Stages | None = None
 ) -> pd.DataFrame:
-    """Return the measurements in tables with the columns of results.parquet and of measures.parquet."""
+    """Return the measurements in tables with the columns of results.parquet and of measures.parquet.
+
+    The arguments and errors are those of ``measurements_of``. The labels must be JSON objects, too.
+    """
     return _frame(measurements_of(of_results, of_measures, stages))
 
 
@@ -114,7 +118,7 @@ def _labels(table: pa.Table) -> pd.Categorical:
 
 
 def concat(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Concatenate tables, with new numbers for the rows of results."""
+    """Concatenate at least one table. The column ``row`` gets new numbers, which differ between the tables."""
     parts, first = [], 0
     for table in tables:
         parts.append(table.assign(row=table["row"].where(table["row"] < 0, table["row"] + first)))
@@ -128,12 +132,12 @@ def is_score(table: pd.DataFrame) -> pd.Series[bool]:
 
 
 def failed_training(table: pd.DataFrame, limits: LearnedConfig) -> pd.Series[str]:
-    """Return for each row the reason why its model fails the convergence criterion, or "" if it does not fail.
+    """Return for each row the reason why the model of its cell fails the convergence criterion, or "" if it does not.
 
     A model fails as a whole if its perplexity exceeds the limit. It fails on a task if SUP or parent, as the mean over
     fine-tuning seeds, is below the limit of the task. A task without a limit requires a score above the majority
-    baseline (see LEARNED_SHARE). A model that fails on all its tasks fails as a whole. A missing value never fails a
-    model. NaN fails it under any limit.
+    baseline (see LEARNED_SHARE), if the baseline was measured. A model that fails on all its tasks fails as a whole. A
+    missing value never fails a model. NaN fails it under any limit.
     """
     whole, of_task = dict[str, str](), dict[tuple[str, str], str]()
     if limits.perplexity is not None:
@@ -178,7 +182,7 @@ def distinct(table: pd.DataFrame, *names: str) -> list[tuple[Any, ...]]:
 
 
 def columns_of(table: pd.DataFrame, names: Iterable[str]) -> list[list[Any]]:
-    """Return columns as lists, with None for a missing value."""
+    """Return columns as lists. A missing whole number is None, and any other missing number is NaN."""
     return [
         column.astype(object).where(column.notna(), None).tolist() if column.dtype == "Int64" else column.tolist()
         for column in (table[name] for name in names)

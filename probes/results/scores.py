@@ -83,7 +83,7 @@ def movements(fits: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
 
 
 def alignment_scores(result: Mapping[str, Any]) -> dict[str, float | None]:
-    """Return the alignments of a run by the names of scores, with None for an alignment without words."""
+    """Return the alignments of a run in percent by the names of ALIGNMENTS. An alignment without words is None."""
     scores = result["scores"] or {}
     found = {
         column: (scores.get(words) or {}).get("cosine", {}).get(way) for column, (words, way) in ALIGNMENTS.items()

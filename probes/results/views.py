@@ -77,12 +77,12 @@ THERE = "pretrain.seed"
 
 
 def result_rows(measurements: Iterable[Measurement]) -> Iterator[dict[str, Any]]:
-    """Yield a row of results.csv for each transfer. The scores of one transfer must be adjacent."""
+    """Yield a row of results.csv for each transfer, without axes. The scores of one transfer must be adjacent."""
     return (result_row(list(of)) for _, of in groupby(measurements, attrgetter("row")))
 
 
 def result_row(of_transfer: Sequence[Measurement]) -> dict[str, Any]:
-    """Return the row of results.csv for the scores of one transfer."""
+    """Return the row of results.csv for the scores of one transfer, without the columns of axes."""
     first = of_transfer[0]
     values = {one.measure: one.value for one in of_transfer}
     fields = {name.removeprefix(f"{MIXED} "): value for name, value in values.items() if name.startswith(f"{MIXED} ")}
@@ -104,7 +104,7 @@ def result_row(of_transfer: Sequence[Measurement]) -> dict[str, Any]:
 
 
 def measure_row(one: Measurement) -> dict[str, Any]:
-    """Return the row of measures.csv for one measurement of a pretraining, an alignment or a probe."""
+    """Return the row of measures.csv for a measurement of a pretraining, an alignment or a probe, without axes."""
     return {**{name: getattr(one, name) for name in MEASURES}, "labels": _labels_text(one)}
 
 

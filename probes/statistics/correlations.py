@@ -44,15 +44,16 @@ class Correlation:
     """A correlation with its p-value and interval. A missing number is None and has a reason.
 
     Attributes:
+        kind: The coefficient.
         n: Number of rows.
         blocks: Number of blocks.
         clusters: Number of clusters, without those whose rows are all in blocks where x or y is constant.
         low: Lower bound of the confidence interval of ``r``.
         high: Upper bound of the confidence interval of ``r``.
         level: Confidence level, 0 to 1.
-        reason: The reason for a missing ``r``.
-        no_p: The reason for a missing ``p``.
-        no_interval: The reason for missing bounds.
+        reason: The reason for a missing ``r``. In this case p and the bounds are missing without a reason of their own.
+        no_p: The reason for a missing ``p`` of a known ``r``.
+        no_interval: The reason for missing bounds of a known ``r``.
     """
 
     kind: Kind
@@ -72,6 +73,7 @@ class Correlation:
     no_interval: str | None = None
 
     def to_json(self) -> dict[str, Any]:
+        """Return all attributes by name, as JSON values."""
         return asdict(self)
 
 
@@ -94,8 +96,12 @@ def correlation(
     The interval comes from BOOTSTRAP_ROUNDS draws of clusters within their strata (`Units.strata`). Draws in which x or
     y is constant are left out. For ``pearson`` it is the BCa interval (Efron 1987; Davison & Hinkley 1997, section 5.3)
     with the jackknife over clusters. For rank correlations it is the percentile interval, because BCa cannot correct
-    for the ties of clusters that are drawn twice. Such ties pull draws towards 0, so the interval is extended to
+    for the ties of clusters that are drawn twice. Such ties pull draws towards 0, so every interval is extended to
     include r. With few clusters it is too narrow.
+
+    A correlation of fewer than three rows, or of a variable that is constant within every block, has no r, p and
+    interval. There is no p if nothing can be permuted. There is no interval for fewer than SMALLEST_BOOTSTRAP clusters,
+    for Kendall's τ with more than KENDALL_ROWS rows in a block, or if a variable is constant in most draws.
 
     Args:
         x: [n] the first variable.
@@ -104,10 +110,10 @@ def correlation(
         kind: The coefficient.
         blocks: [n] the names of the blocks (default: one block).
         clusters: [n] the names of the clusters (default: each row is a separate cluster).
-        level: The confidence level of the interval.
+        level: The confidence level of the interval, 0 to 1.
 
     Raises:
-        InputError: A value is NaN or infinite.
+        InputError: One of at least three rows has a value that is NaN or infinite.
     """
     assert 0 < level < 1, level
     left, right = np.asarray(x, np.float64), np.asarray(y, np.float64)

@@ -44,7 +44,13 @@ def values_of(values: ArrayLike, dimensions: tuple[int, ...]) -> Floats:
 class Interval:
     """A mean and its confidence bounds, in the unit of the values.
 
-    The bounds are None if n = 1. ``within`` is the valid range of the measure, if it is known.
+    Attributes:
+        mean: The mean, or another estimate such as a difference or a correlation.
+        low: The lower bound, or None if it is not known, as for n = 1.
+        high: The upper bound, or None if it is not known.
+        n: The number of values. A bootstrap counts seeds × items.
+        level: The confidence level, 0 to 1.
+        within: The least and the greatest possible value of the measure, if they are known.
     """
 
     mean: float
@@ -79,7 +85,10 @@ def mean_interval(values: ArrayLike, level: float = 0.95) -> Interval:
 
     The interval is mean ± t((1 + level) / 2; n − 1) · s / √n, where s is the sample standard deviation. Seeds are
     treated as draws from a normal distribution. Bounds may lie outside the range of the score, which shows that n is
-    too small. ``Interval.shown`` clips them.
+    too small. ``Interval.shown`` clips them. With one seed, there are no bounds.
+
+    Raises:
+        InputError: There are no values, or NaN or infinity is among them.
     """
     assert 0 < level < 1, level
     array = values_of(values, (1,))
@@ -129,7 +138,13 @@ def bootstrap_metric(
         score: A function from sums [..., k] to scores [...].
         key: The key of the random draws.
         rounds: Number of bootstrap rounds.
-        level: The confidence level.
+        level: The confidence level, 0 to 1.
+
+    Returns:
+        The interval, in the unit of ``score``. Its ``n`` is seeds × items. If n = 1, there are no bounds.
+
+    Raises:
+        InputError: There are no values, or NaN or infinity is among them.
     """
     table = values_of(stats, (3,))
     mean = _mean(table, score)
@@ -152,7 +167,11 @@ def bootstrap_difference(
     """Return the difference ``first`` − ``second`` with a bootstrap interval, such as SUP − ZS.
 
     The arguments are as for `bootstrap_metric`. If ``paired``, both sides have the same seeds and items in the same
-    order, and a round draws them once for both. Otherwise each side draws its own seeds and items.
+    order, and a round draws them once for both. Otherwise each side draws its own seeds and items. The ``n`` of the
+    interval is seeds × items of ``first``. If each side has one seed and one item, there are no bounds.
+
+    Raises:
+        InputError: A side has no values, or NaN or infinity is among them.
     """
     left, right = values_of(first, (3,)), values_of(second, (3,))
     assert not paired or left.shape[:2] == right.shape[:2], (left.shape, right.shape)
@@ -207,9 +226,15 @@ def _interval(mean: float, drawn: Floats, table: Floats, level: float) -> Interv
 
 
 def alignment_interval(sums: NDArray[np.int64]) -> tuple[float, float] | None:
-    """Return 95 % bootstrap bounds of the alignment error rate (0 to 1) over sentence pairs, from ``sums`` [pairs, 4].
+    """Return the 95 % bootstrap bounds (low, high) of the alignment error rate (0 to 1) over sentence pairs.
 
     The result is None for one pair, or if a draw has neither a word alignment nor a sure gold alignment.
+
+    Args:
+        sums: [pairs, 4] the counts of each sentence pair, with the columns of ``error_rate``.
+
+    Raises:
+        InputError: There are no sentence pairs.
     """
     found = bootstrap_metric(sums[None], error_rate, key_of("alignment error rate"))
     if found.low is None or found.high is None or not math.isfinite(found.low + found.high):

@@ -20,11 +20,14 @@ CONSTANT = 1e-9
 
 @dataclass(frozen=True)
 class PairedTest:
-    """The result of a test of b − a over ``n`` pairs: a two-sided p, or a ``reason`` for its absence."""
+    """The result of a test of b − a: a two-sided p, or a ``reason`` for its absence."""
 
     difference: float
+    """The difference b − a, in the unit of the scores."""
     n: int
+    """Number of items of a t test, or of rows of a permutation test."""
     p: float | None = None
+    """Two-sided p value."""
     t: float | None = None
     """Student's t, or None for a permutation test."""
     rounds: int | None = None
@@ -35,12 +38,15 @@ class PairedTest:
 def paired_t_test(a: ArrayLike, b: ArrayLike) -> PairedTest:
     """Test the differences b − a of items with Student's t, after averaging over seeds.
 
-    t = mean(d) / (s / √n), with n − 1 degrees of freedom. If no item differs, t = 0 and p = 1. A single item, or equal
-    differences ≠ 0 for all items, have neither t nor p, because the spread is not known.
+    t = mean(d) / (s / √n), with n − 1 degrees of freedom. If no item differs, t = 0 and p = 1. A single item that
+    differs, or equal differences ≠ 0 for all items, have neither t nor p, because the spread is not known.
 
     Args:
-        a: [items] or [seeds, items].
-        b: The same items in the same order. The number of seeds may differ.
+        a: [items] or [seeds, items], the scores of the first system in percent.
+        b: The scores of the other system on the same items in the same order. The number of seeds may differ.
+
+    Raises:
+        InputError: A system has no scores, or NaN or infinity is among them.
     """
     left, right = (np.atleast_2d(values_of(values, (1, 2))).mean(axis=0) for values in (a, b))
     assert left.shape == right.shape, (left.shape, right.shape)
@@ -60,15 +66,19 @@ def permutation_test(a: ArrayLike, b: ArrayLike, score: Score, key: int, rounds:
     """Test score(b) − score(a) by swapping the two systems on about half of the rows in each round.
 
     p = (1 + hits) / (1 + rounds). A hit is a round whose |difference| reaches the observed one (Phipson & Smyth 2010).
+    If all rows are equal, p = 1 and nothing is drawn.
     ``scipy.stats.permutation_test`` would be slower, because it permutes whole arrays in each round.
 
     Args:
         a: [rows, k], the contribution of each row to the sums of ``score``. A row is the unit to swap: an item, or the
             prediction of one seed for an item.
         b: [rows, k], the contributions for the other system.
-        score: A function from sums [..., k] to scores [...].
+        score: A function from sums [..., k] to scores [...] in percent.
         key: The key of the random draws.
         rounds: Number of permutations.
+
+    Raises:
+        InputError: A system has no rows, or NaN or infinity is among its values.
     """
     assert rounds > 0, rounds
     left, right = values_of(a, (2,)), values_of(b, (2,))
@@ -95,7 +105,7 @@ def corrected(p_values: Sequence[float | None], method: Correction = "holm") -> 
     """Return corrected p values in the same order. A None stays None and does not count as a test.
 
     Args:
-        p_values: The p values.
+        p_values: The p values, 0 to 1, or None.
         method: ``holm`` controls the probability of any false finding (Holm 1979), ``bh`` the expected share of false
             findings (Benjamini & Hochberg 1995), and ``none`` changes nothing.
     """
