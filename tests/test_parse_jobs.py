@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import time
 from dataclasses import asdict
@@ -109,6 +110,19 @@ def test_a_stage_is_keyed_by_its_sentences_and_its_parser_alone(model, folder_of
     assert a.key == c.key and len({a.key, b.key, d.key}) == 3
     assert StageKeys(ContentHashes()).key(a.model_copy(update={"workers": 3, "cache": "elsewhere"})) == a.key
     assert list(read_part(tmp_path / "train-00001.jsonl.gz")) == [[["a"]]]
+
+
+@pytest.mark.parametrize(
+    ("damage", "code"),
+    [(lambda raw: raw[:-12], "damaged"), (lambda raw: raw[:30] + b"\0\xff" + raw[32:], "damaged"),
+     (lambda _: gzip.compress(b"[[1\n"), "damaged"), (lambda _: b"xx", "failed")],
+)  # fmt: skip
+def test_a_damaged_part_is_named(damage, code, tmp_path):
+    path = tmp_path / "train-00000.jsonl.gz"
+    write_part(path, [["a b"] * 500, ["c d"] * 300])
+    assert sum(map(len, read_part(path))) == 800
+    path.write_bytes(damage(path.read_bytes()))
+    assert refused(list, read_part(path)) == (path.name, code)
 
 
 def test_finished_parts_are_made_once(model, tmp_path):

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from synthlang.errors import InputError
 from synthlang.files import atomic_file, reading
 from synthlang.parsing.chunks import CHUNK, Mode, ParseCache, parse_chunks
 from synthlang.parsing.engines import Engine
@@ -65,10 +67,18 @@ def write_part(path: Path, chunks: list[list[Any]]) -> None:
 
 
 def read_part(path: Path) -> Iterator[list[Any]]:
-    """Yield the chunks of a part."""
-    with reading(path), gzip.open(path, "rt", encoding="utf-8") as lines:
-        for line in lines:
-            yield json.loads(line)
+    """Yield the chunks of a part.
+
+    Raises:
+        InputError: The file is missing or damaged.
+    """
+    try:
+        with reading(path), gzip.open(path, "rt", encoding="utf-8") as lines:
+            for line in lines:
+                yield json.loads(line)
+    except (EOFError, zlib.error, json.JSONDecodeError) as error:
+        hint = "delete the file, and run the same command again"
+        raise InputError(f"is damaged: {error}", path, hint=hint, code="damaged") from error
 
 
 def parse_part(
