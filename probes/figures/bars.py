@@ -36,7 +36,10 @@ class Bar:
 
 
 def retrieval_by_tag(name: str, title: str, bars: Sequence[Bar]) -> Drawing:
-    """Draw a bar of every model for each part of speech, under the headings of their groups."""
+    """Draw a bar of every model for each part of speech, under the headings of their groups.
+
+    The arguments are as for ``accuracy_bars``.
+    """
     note = (
         "Share of words whose nearest word of the other language is the translation, by part of speech. The number of "
         "words is in brackets. Lines are 95 % intervals, where known."
@@ -45,12 +48,23 @@ def retrieval_by_tag(name: str, title: str, bars: Sequence[Bar]) -> Drawing:
 
 
 def retrieval_bars(name: str, title: str, bars: Sequence[Bar], note: str) -> Drawing:
-    """Draw a bar of every model for each tag, under the headings of their groups."""
+    """Draw a bar of every model for each tag, under the headings of their groups.
+
+    The arguments are as for ``accuracy_bars``.
+    """
     return accuracy_bars(name, title, bars, note, "retrieval accuracy (%)")
 
 
 def accuracy_bars(name: str, title: str, bars: Sequence[Bar], note: str, label: str) -> Drawing:
-    """Draw a bar of every model for each tag, under the headings of their groups. ``label`` is that of the axis."""
+    """Draw a bar of every model for each tag, under the headings of their groups.
+
+    Args:
+        name: Name of the file.
+        title: Title of the figure.
+        bars: The bars, with accuracies in percent.
+        note: Text after the title in the caption.
+        label: Label of the horizontal axis.
+    """
     palette = colours([bar.model for bar in bars])
     rows: dict[str, dict[str, list[Bar]]] = {}
     for bar in bars:

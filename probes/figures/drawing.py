@@ -227,12 +227,12 @@ def _words(text: str, most: int) -> str:
 
 
 def colours(names: Sequence[str]) -> dict[str, str]:
-    """Return a colour for each name in order of appearance."""
+    """Return a colour for each name in order of appearance. After the last of COLOURS, they start again."""
     return {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(dict.fromkeys(names))}
 
 
 def markers(names: Sequence[str]) -> dict[str, str]:
-    """Return a marker for each name in order of appearance."""
+    """Return a marker for each name in order of appearance. After the last of MARKERS, they start again."""
     return {name: MARKERS[i % len(MARKERS)] for i, name in enumerate(dict.fromkeys(names))}
 
 
@@ -267,7 +267,7 @@ class Drawing:
         return Figure(self.name, svg, self.alt, f"{self.title}. {self.note}")
 
     def write(self, folder: Path) -> list[Path]:
-        """Write ``name``.svg and ``name``.png atomically.
+        """Write ``name``.svg and ``name``.png atomically, and return both paths.
 
         Equal input gives equal bytes. Between versions of matplotlib, the bytes of a PNG may differ, and those of an
         SVG in which text is measured.

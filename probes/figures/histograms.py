@@ -51,6 +51,12 @@ def histogram_panels(name: str, title: str, distance: Distance, rows: Sequence[S
     """Draw rows of panels with common axes. None leaves a place empty.
 
     Densities are drawn, so the bins of panels may differ.
+
+    Args:
+        name: Name of the file.
+        title: Title of the figure.
+        distance: The distance, which names the unit of the horizontal axis.
+        rows: The panels of each row. All rows have the same length of at most three, and one panel must not be None.
     """
     columns, known = len(rows[0]), [panel for row in rows for panel in row if panel is not None]
     assert known and all(len(row) == columns for row in rows), "at least one panel, in rows of equal length"

@@ -81,7 +81,7 @@ def interval_series(name: str, x: Sequence[float], intervals: Sequence[Interval]
 
 
 def auc_by_layer(name: str, title: str, series: Sequence[Series]) -> Drawing:
-    """Draw the AUC (0 to 1) of each model or distance over layers."""
+    """Draw the AUC (0 to 1) of each model or distance over layers. Arguments are as for ``lines_over``."""
     low = min(0.5, *(y for line in series for y in line.y))
     note = (
         "AUC is the probability that a related pair of words is closer than an unrelated one. The dotted line is "
@@ -91,7 +91,10 @@ def auc_by_layer(name: str, title: str, series: Sequence[Series]) -> Drawing:
 
 
 def retrieval_by_layer(name: str, title: str, series: Sequence[Series]) -> Drawing:
-    """Draw the retrieval accuracy (0 to 100) of each model, direction or method over layers."""
+    """Draw the retrieval accuracy (0 to 100) of each model, direction or method over layers.
+
+    The arguments are as for ``lines_over``.
+    """
     note = (
         "Accuracy is the share of words whose nearest word of the other language is the translation. Layer 0 is the "
         "embeddings. Bands are 95 % intervals, where given."
@@ -100,7 +103,10 @@ def retrieval_by_layer(name: str, title: str, series: Sequence[Series]) -> Drawi
 
 
 def emergence(name: str, title: str, series: Sequence[Series], label: str = "alignment (%)") -> Drawing:
-    """Draw scores over the steps of pretraining, one line for each score."""
+    """Draw scores over the steps of pretraining, one line for each score.
+
+    ``label`` is the label of the vertical axis. The other arguments are as for ``lines_over``.
+    """
     note = "Each point is a checkpoint of the run. Where the line rises, the languages become aligned."
     return _lines(name, title, series, (STEP, label), (0, None), note)
 
@@ -143,7 +149,10 @@ def _limits(series: Sequence[Series]) -> tuple[float, float]:
 
 
 def accuracy_by_rank(name: str, title: str, series: Sequence[Series], note: str) -> Drawing:
-    """Draw accuracy (0 to 100) over the difference of frequency rank of a word and its translation."""
+    """Draw accuracy (0 to 100) over the difference of frequency rank of a word and its translation.
+
+    The lines are those of ``rank_series``, and the other arguments are as for ``lines_over``.
+    """
     axes = ("difference of frequency rank (log scale, from 1)", "retrieval accuracy (%)")
     return _lines(name, title, series, axes, (0, None), note, log=True)
 
@@ -235,7 +244,10 @@ def _line(axes: Axes, line: Series, colour: str, marker: str) -> None:
 def curve_figures(name: str, records: Records, number: int) -> list[Figure]:
     """Draw small figures of the log of a run: losses, perplexity, alignment and more, each if it was logged.
 
-    ``number`` makes the file names unique.
+    Args:
+        name: Name of the run, which precedes the titles.
+        records: The lines of the log, each with the numbers by name.
+        number: A number that makes the file names unique.
     """
     keys = dict.fromkeys(key for record in records for key in record)
     losses = [key for key in keys if key not in {*NOT_A_LOSS, *OF_ADJUSTMENT} and "/" not in key]

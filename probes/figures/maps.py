@@ -29,7 +29,18 @@ class Setting:
 
 
 def cka_map(name: str, title: str, values: ArrayLike, left: str, right: str) -> Drawing:
-    """Draw CKA [L, R] of each layer of ``left`` with each layer of ``right``, where layer 0 is the embeddings."""
+    """Draw CKA of each layer of one model with each layer of another, where layer 0 is the embeddings.
+
+    Args:
+        name: Name of the file.
+        title: Title of the figure.
+        values: [L, R] CKA, 0 to 1.
+        left: Name of the model of the rows.
+        right: Name of the model of the columns.
+
+    Raises:
+        InputError: There are no values, or one is NaN or infinite.
+    """
     table = np.asarray(values, dtype=np.float64)
     assert table.ndim == 2, table.shape
     if not table.size or not np.isfinite(table).all():

@@ -60,7 +60,7 @@ def bars_beside(
     one_scale: bool = True,
     axis: str = "",
 ) -> Figure:
-    """Draw a panel for each task, with the same bars in each.
+    """Draw the first panels side by side, with the same bars in each, at most MOST.
 
     Args:
         file: File name of the figure.

@@ -51,8 +51,11 @@ class Picture:
     """Positions of the words of n pairs in a plane.
 
     Attributes:
+        method: ``pca`` or ``tsne``.
         left: [n, 2] float64, the positions of the left words.
         right: [n, 2] float64, the positions of the right words.
+        left_words: [n] the left words.
+        right_words: [n] the right words.
         explained: Share of the variance on each axis, 0 to 1, for ``pca``.
         perplexity: Perplexity, for ``tsne``.
     """
@@ -88,9 +91,17 @@ def picture(
     Both languages are in one plane, because principal axes and neighbours are computed over all 2 n vectors. Vectors
     are not normalised. To show cosine distances, pass unit vectors.
 
+    Args:
+        left: [n, d] the vectors of the left words.
+        right: [n, d] the vectors of the right words.
+        left_words: [n] the left words.
+        right_words: [n] the right words.
+        method: ``pca`` (principal components) or ``tsne``.
+        seed: Seed of t-SNE.
+
     Raises:
-        InputError: There is no pair or more than MOST_PAIRS, a value is NaN, or all vectors are equal. ``tsne`` also
-            needs two pairs and scikit-learn.
+        InputError: There is no pair or more than MOST_PAIRS, a value is NaN or infinite, or all vectors are equal.
+            ``tsne`` also needs two pairs and scikit-learn.
     """
     assert left.ndim == 2 and left.shape == right.shape, (left.shape, right.shape)
     n = len(left)
@@ -215,7 +226,8 @@ def _axis(drawn: Picture, number: int) -> str:
 def label_pair(left: str, right: str, number: int) -> tuple[str, str]:
     """Return the labels of both words of a pair.
 
-    A word that cannot be written becomes ‹its translation›. If neither word can be written, both become ‹#number›.
+    A word that the font cannot write becomes ‹its translation›. If it can write neither word, both become ‹#1› for the
+    pair with the index ``number`` = 0, and so on.
 
     >>> label_pair("cat", "\\uac00", 0)
     ('cat', '‹cat›')

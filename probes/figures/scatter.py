@@ -78,7 +78,13 @@ def delta_scatter(
 ) -> Figure:
     """Draw a point for each cell, with the measure ``across`` on the horizontal axis and mean Δ on the vertical axis.
 
-    ``axis`` is the label of the vertical axis, and ``palette`` has a colour for each condition.
+    Args:
+        file: Name of the file.
+        task: Name of the task, for the caption.
+        points: The points, at least one.
+        palette: Name of a condition → its colour.
+        axis: Label of the vertical axis.
+        across: The measure on the horizontal axis.
     """
     groups = list(dict.fromkeys(point.group for point in points))
     shapes = markers(groups if len(groups) <= len(MARKERS) else ["" for _ in groups])

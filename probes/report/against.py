@@ -27,7 +27,11 @@ OF_MOVEMENT = (
 
 
 def alignment(material: Material) -> Section | None:
-    """Return the section on Δ over the alignment, with a figure for each task, or None without scores."""
+    """Return the section on Δ over the alignment, or None without scores.
+
+    The section has figures by task, as far as the budget of figures allows, and a table of correlations. If no cell has
+    both an alignment and a Δ, a note takes their place.
+    """
     points = _points(material, "alignment_all")
     if not material.rows:
         return None

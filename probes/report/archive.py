@@ -86,8 +86,8 @@ def archive_studies(folders: Sequence[Path], into: Path) -> list[ArchivedFolder]
         into: Folder of the archive.
 
     Raises:
-        InputError: The archived cells of an unfinished study have other settings, or a study has no results, or it
-            names claims or papers that are not part of synthlang.
+        InputError: A folder holds no readable study, the archived cells of an unfinished study have other settings, or
+            a study has no results, or it names claims or papers that are not part of synthlang.
     """
     contents = dict[str, _Content]()
     for folder in folders:

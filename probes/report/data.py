@@ -72,11 +72,11 @@ class Cell:
 
     @property
     def folder(self) -> Path | None:
-        """The run folder, or None if it is not in the store."""
+        """The folder of the model, or None if the cell has none or the folder is not in the store."""
         return self._at_hand(self.of / self.run) if self.run else None
 
     def stage(self, name: str) -> Path | None:
-        """Return the folder of a stage such as ``probe NAME``, or None if it is not in the store."""
+        """Return the folder of a finished stage such as ``probe NAME``, or None if there is none in the store."""
         kind, key = name.split(" ", maxsplit=1)[0], self.stages.get(name)
         return self._at_hand(self.store / f"{kind}-{key}") if key else None
 
@@ -92,7 +92,9 @@ class Study:
 
     Attributes:
         scale: Size of models and data: tiny, lab, paper or a description of the model. It is "" if not known.
-        settings: The settings that all cells share.
+        settings: The settings of the cells by section. A setting that differs between cells is marked.
+        seconds: Name of the folder of a stage → seconds that the stage took.
+        dropped: Counts of left-out data, as `Tables.dropped` returns them.
         measured: All measurements. The column ``failed`` has the reason why a run is excluded, or "".
         examples: One sentence of each language, with its ``language`` and a ``cell`` that has it.
         notes: Sentences on missing and unreadable data.
@@ -138,7 +140,7 @@ class Study:
 
     @property
     def told_failed(self) -> str:
-        """Note with the number and the names of the cells with excluded runs, or ""."""
+        """Note with the number of cells with excluded runs and the names of the first NAMED, or "" without any."""
         named = [f"{cell} ({why})" for cell, why in self.failed.items()]
         cells = plural(self.measured["cell"].nunique(), "cell")
         told = f"{len(named):,} of {cells} did not learn and are excluded from means, comparisons and claims"
@@ -155,7 +157,8 @@ def read_study(folder: Path) -> Study:
     """Read the files of a study folder. Only study.json is required.
 
     Raises:
-        InputError: study.json is missing or has another version, or a table cannot be read.
+        InputError: The path is no folder, study.json is missing, damaged or of another version, or a table cannot be
+            read.
     """
     path = folder / STUDY
     if not folder.is_dir():

@@ -161,7 +161,13 @@ def compared_axes(material: Material) -> list[tuple[str, ...]]:
 
 
 def replicates(condition: Condition, column: str, later: Iterable[str]) -> Replicates:
-    """Return the values of a column by the seeds of models and of fine-tuning."""
+    """Return the finite values of a score by the seeds of models and of fine-tuning.
+
+    Args:
+        condition: The condition.
+        column: The name of the score, such as ``zs``.
+        later: Named axes of seeds that the pretraining does not depend on.
+    """
     found = Replicates()
     for row in condition.rows:
         value = row.values.get(column)

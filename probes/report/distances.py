@@ -55,10 +55,10 @@ class _Condition(NamedTuple):
 
 
 def word_distances(material: Material) -> Section | None:
-    """Return the section with histograms of every condition, or None if no probe measured distances.
+    """Return the section with histograms of the first READ conditions, or None if no probe measured distances.
 
-    There is a figure for each distance and each combination of labels that are not compared. A condition is read once,
-    from its first run in the store.
+    There is a figure for each distance and each combination of labels that are not compared, as far as the budget of
+    figures allows. A condition is read once, from its first run in the store. Notes count what is left out.
     """
     study, layout = material.study, material.layout
     measures = study.table[study.table["measure"].astype(str).str.startswith(MEASURES)]

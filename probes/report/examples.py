@@ -74,6 +74,12 @@ def example_blocks(table: papers.PaperTable, study: Study, results: Results, nam
     """Return the table of tests for a table of a paper.
 
     The result is empty if the paper marks no numbers, or if the store has no predictions.
+
+    Args:
+        table: The table of the paper.
+        study: The study, whose transfers are tested.
+        results: The results, for the difference over models that is shown beside a test.
+        name: Name of the file of the table.
     """
     if not any(cell.marking for cell in table.numbers) or not (transfers := _transfers(study)):
         return []

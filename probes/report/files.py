@@ -51,7 +51,7 @@ def check_folder(folder: Path) -> None:
     """Check that a report may be written to ``folder``.
 
     Raises:
-        InputError: The folder holds anything other than a report.
+        InputError: The path is a file, or a folder that is not empty and holds no report.
     """
     if folder.exists() and not folder.is_dir():
         raise InputError("is a file", folder, hint="name a folder for the report", code="exists")
@@ -61,7 +61,11 @@ def check_folder(folder: Path) -> None:
 
 
 def write_files(folder: Path, texts: Mapping[str, str]) -> ReportPaths:
-    """Write the files of a report (name → content), and delete other files of the former report."""
+    """Write the files of a report (name → content), and delete other files of the former report.
+
+    Raises:
+        InputError: A file has the name of one of the folders of the report.
+    """
     former = report_files(folder)
     _list(folder, former | texts.keys())  # first, so that after a kill all files are known
     for place in (folder / FIGURES, folder / TABLES):
@@ -99,7 +103,7 @@ def _is_report_file(name: str) -> bool:
 
 
 def newest_report(folder: Path, config: Mapping[str, Any]) -> ReportPaths | None:
-    """Return the report in ``folder``, or None if it is not up to date.
+    """Return the report in ``folder``, or None if there is none or it is not up to date.
 
     A report is up to date if none of its files is missing and no source is newer. Sources are the tables of the study,
     the claims and papers that ``config`` names, and the program itself.

@@ -74,6 +74,8 @@ def check_page(page: Path, papers: Sequence[str] = ()) -> None:
 def write_findings(folder: Path, page: Path) -> Findings:
     """Write all pages of the studies that are archived in ``folder``, and their figures.
 
+    The pages show finished studies. SVG files in ``folder``/figures that no page shows are deleted.
+
     Raises:
         InputError: No study is archived, an archived study is damaged, a text cannot be read or belongs to no archived
             study or paper, or ``check_page`` refuses a page.

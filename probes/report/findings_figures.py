@@ -146,7 +146,16 @@ def panel_names(panels: Iterable[str]) -> dict[str, str]:
 
 
 def figures_of_study(name: str, study: Study, kind: str | None = None) -> list[Figure]:
-    """Draw the first figures of a kind, or of the first kind that the study has data for."""
+    """Draw the first figures of a kind, or of the first kind that the study has data for.
+
+    Args:
+        name: The name of the study, which precedes the names of the figures.
+        study: The study.
+        kind: A key of KINDS, which also limits the number of figures (default: the first kind with data).
+
+    Returns:
+        The figures. The list is empty without data.
+    """
     material = scores_of(study, _claimed(study), FigureBudget(0))
     for draw, most in [KINDS[kind]] if kind else KINDS.values():
         section = draw(material)

@@ -34,7 +34,7 @@ def write_report(folder: Path, say: Say = unheard, says_excluded: bool = True) -
         says_excluded: False if the caller shows the line about excluded runs itself.
 
     Raises:
-        InputError: study.json, results.parquet or measures.parquet cannot be read.
+        InputError: study.json or a table cannot be read, or a file has the name of a folder of the report.
     """
     from probes.report.data import read_study  # with pandas
 
@@ -46,8 +46,8 @@ def write_joined_report(folders: Sequence[Path], out: Path, say: Say = unheard) 
     """Write one report of all ``folders`` into the folder ``out``.
 
     Raises:
-        InputError: There is no folder, a folder is not a study of this version, or ``out`` has other content than a
-            report.
+        InputError: There is no folder, a folder is not a study of this version, ``out`` is one of the studies or holds
+            something other than a report, or another process writes to it.
     """
     from probes.report.data import read_study  # with pandas
     from probes.report.join import joined, same_together

@@ -264,7 +264,7 @@ def _judged(pool: str, row: ComparedNumber) -> PoolVerdict:
 
 
 def judged_claims(comparisons: Comparisons) -> Section | None:
-    """Return the table of claims, or None where the study names none."""
+    """Return the section on claims, or None if no claim is named and every file of claims and papers was read."""
     notes: list[Block] = [Paragraph(note, "note") for note in comparisons.notes]
     if not comparisons.claims:
         return Section("Claims", notes) if notes else None
@@ -312,7 +312,7 @@ def _comparisons(claim: str, judged: PoolVerdict, *, by_pool: bool) -> Iterator[
 
 
 def beside_papers(comparisons: Comparisons) -> Section | None:
-    """Return each printed table with our numbers, or None where the study names none."""
+    """Return the section with each printed table beside our numbers, or None if the studies name no table."""
     if not comparisons.tables:
         return None
     blocks: list[Block] = [Paragraph(READING), Folded("What the verdicts mean", [Bullets(ORDERS)])]

@@ -29,9 +29,9 @@ ENDS = ("", " low", " high", " n")
 
 
 def csv_table(table: Table) -> str:
-    """Return every row as CSV, with numbers in full.
+    """Return every row and column as CSV, also those that the page leaves out, with numbers in full.
 
-    A column of intervals becomes four columns: mean, lower bound, upper bound and n.
+    A column with an interval in any row becomes four columns: mean, lower bound, upper bound and n.
     """
     wide = [any(isinstance(row[i], Interval) for row in table.rows) for i in range(len(table.header))]
     text = io.StringIO()

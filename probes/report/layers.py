@@ -64,7 +64,14 @@ class MeasureCurve:
         return {name: dict(sorted(line.items())) for name, line in lines.items()}
 
     def figure(self, number: int, along: Along, label: str, note: str) -> Figure:
-        """Draw the lines of the first conditions over an axis with this label."""
+        """Draw the lines of the first conditions, one for each colour.
+
+        Args:
+            number: A number that makes the file name unique.
+            along: ``layer`` or ``step``.
+            label: Label of the horizontal axis.
+            note: Text after the title in the caption.
+        """
         title = f"{self.probe}: {_title(self.probe, self.measure)}{self.at}"
         axes = label, " ".join(self.measure.split(".")[-2:]).replace("_", " ")
         return curves(f"{along}-{slug(title, number)}", title, self.lines, axes, note, NOTE)
@@ -78,12 +85,12 @@ def _title(probe: str, measure: str) -> str:
 
 
 def by_layer(material: Material) -> Section | None:
-    """Return the section on measures at each layer of the last checkpoint, such as CKA and retrieval."""
+    """Return the section on measures over the layers of the last checkpoint, such as CKA, or None without any."""
     return _section("By layer", "layer", "layer", "Layer 0 is the embeddings.", material)
 
 
 def over_training(material: Material) -> Section | None:
-    """Return the section on measures at several checkpoints."""
+    """Return the section on measures at several checkpoints, or None without any."""
     return _section("Over the steps of pretraining", "step", STEP, "Each point is a checkpoint.", material)
 
 
@@ -142,7 +149,10 @@ def _section(heading: str, along: Along, label: str, note: str, material: Materi
 
 
 def words_alone(material: Material) -> Section | None:
-    """Return the section on words without context, with a figure and a table for each probe, or None."""
+    """Return the section on words without context, or None if no probe measured such words.
+
+    Each probe has a table of all conditions and, as far as the budget of figures allows, a figure of the first BARS.
+    """
     found: dict[str, dict[str, dict[str, Interval]]] = {}
     for (probe, condition, measure), interval in _by_condition(material, list(WITHOUT_CONTEXT)).items():
         found.setdefault(probe, {}).setdefault(condition, {})[measure] = interval

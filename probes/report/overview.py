@@ -112,7 +112,13 @@ def _few(lines: Sequence[str]) -> list[str]:
 
 
 def bars_of_scores(material: Material, measures: Mapping[str, str], printed: Printed) -> Figure | None:
-    """Draw the conditions of each task beside the printed numbers, or return None without any score."""
+    """Draw the conditions of the first PANELS tasks beside the printed numbers, or return None without any score.
+
+    Args:
+        material: The study and its scores.
+        measures: Task → the measure to draw, ``delta`` or ``zs``.
+        printed: The numbers of papers.
+    """
     layout, bars, drawn = material.layout, list[Bar](), list(dict.fromkeys(measures.values()))
     for c in material.conditions:
         measure = measures[c.task]

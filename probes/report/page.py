@@ -68,6 +68,9 @@ class Table:
     """Rows of texts and numbers.
 
     Attributes:
+        caption: The caption.
+        header: The titles of the columns.
+        rows: The entries of each row, one for each column.
         texts: Number of the first columns that are texts and aligned left. The other columns are numbers.
         name: Name of the file that holds the whole table, or "" without a file.
         limit: Largest number of rows on the page. If there are more, the caption has the number of all rows.
@@ -196,7 +199,14 @@ def flat(blocks: Sequence[Block]) -> Iterator[Block]:
 
 
 def html_page(title: str, under: str, sections: Sequence[Section], command: str = "report") -> str:
-    """Return a page as HTML. ``command`` is the command of synthlang that writes the page."""
+    """Return a page as HTML.
+
+    Args:
+        title: The title of the page.
+        under: The line under the title.
+        sections: The sections.
+        command: The command of synthlang that writes the page.
+    """
     template = _templates().get_template("page.html.j2")
     return template.render(title=title, under=under, sections=sections, command=command)
 
@@ -207,7 +217,14 @@ def markdown_page(
     sections: Sequence[Section],
     figures: str = "figures",
 ) -> str:
-    """Return the sections as Markdown, with links to figures in the folder ``figures``."""
+    """Return a page as Markdown.
+
+    Args:
+        title: The title of the page.
+        under: The line under the title.
+        sections: The sections.
+        figures: The folder of the figures, relative to the page, for links to them.
+    """
     template = _templates().get_template("page.md.j2")
     return template.render(title=title, under=under, sections=sections, figures=figures)
 

@@ -52,7 +52,7 @@ def level_of(claims: int) -> float:
 
 
 def shrunk(ours: Estimate, expected: Region) -> Estimate:
-    """Return the estimate with its mean moved towards the nearest end of the region."""
+    """Return the estimate with its mean moved half of the way to the nearest end of the region."""
     end = min(
         (one for one in (expected.low, expected.high) if math.isfinite(one)), key=lambda one: abs(ours.mean - one)
     )
@@ -60,7 +60,14 @@ def shrunk(ours: Estimate, expected: Region) -> Estimate:
 
 
 def models_to_plan(verdict: Verdict, level: float) -> Needed | None:
-    """Return the number of models for a claim with this exploratory verdict, or None without a spread of models."""
+    """Return the number of models to plan for a claim with this exploratory verdict.
+
+    The result is None if nothing was compared, or if a test has no spread, as for correlations over conditions.
+
+    Args:
+        verdict: The verdict.
+        level: Largest p value of a decided test (see ``level_of``).
+    """
     run = [part for part in verdict.parts if part.interval is not None]
     able = [one.tested_by for part in run for one in part.may_fail]
     tested = [one for one in able if one is not None and one[0].has_spread]

@@ -39,7 +39,7 @@ class Printed:
         return bool(self._numbers)
 
     def of(self, condition: Condition, measure: str) -> float | None:
-        """Return the printed number of a measure for a condition, or None.
+        """Return the printed number of a measure for a condition, or None if no paper prints it.
 
         The condition must have all labels of the number. If several numbers match, the one with most labels counts.
         """

@@ -291,8 +291,15 @@ def intervals_over_models(table: pd.DataFrame, keys: Sequence[str]) -> dict[tupl
     The interval is over pretrainings. For a single pretraining it is over adjustments, and for a single model over
     fine-tuning seeds.
 
+    Args:
+        table: The measurements.
+        keys: Names of columns.
+
     Returns:
         (values of ``keys``, measure) → the interval.
+
+    Raises:
+        InputError: A measure has no finite value in a group.
     """
     lines = zip(*columns_of(table, (*keys, "measure", "pretrain", "cell", "value")), strict=True)
     found = grouped(lines, lambda line: line[:-3])

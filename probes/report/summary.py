@@ -134,7 +134,12 @@ def _correlation(task: str, correlated: Correlated) -> str:
 def correlate(conditions: Sequence[Condition], which: str) -> Correlated:
     """Correlate an alignment with Δ by Spearman's ρ.
 
-    There is a pair for each cell of a condition, because each cell has a different model.
+    There is a pair for each cell of a condition, because each cell has a different model. Its numbers are means over
+    fine-tuning seeds. A cell that lacks one of them is left out.
+
+    Args:
+        conditions: The conditions of one task.
+        which: The name of the alignment among the scores, such as ``alignment_all``.
     """
     pairs = list[Pair]()
     for place, condition in enumerate(conditions):

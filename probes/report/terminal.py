@@ -26,7 +26,7 @@ Row = Mapping[str, Any]
 
 
 def cell_line(rows: Sequence[Row]) -> str:
-    """Return a line with the scores of a cell: means over fine-tuning seeds, in percent."""
+    """Return a line with the scores of one cell, given as its rows: means over fine-tuning seeds, in percent."""
     tasks: dict[str, list[Row]] = {}
     for row in rows:
         tasks.setdefault(row["task_name"] or row["task"], []).append(row)
@@ -40,9 +40,10 @@ def cell_line(rows: Sequence[Row]) -> str:
 
 
 def score_table(material: Material, printed: Printed) -> ConsoleTable:
-    """Return the table of scores, with a line for each condition and task.
+    """Return the table of scores, with a line for each of the first LINES conditions.
 
-    A line has the mean of Δ or ZS over models (or fine-tuning seeds), its 95 % t interval, and the printed number.
+    A condition belongs to one task. A line has the means over models (or fine-tuning seeds) in percent, the 95 % t
+    interval of Δ or ZS, and the numbers that a paper prints. Columns without any number are left out.
     """
     from probes.report.console import console_table  # with matplotlib
     from probes.report.page import Table

@@ -170,7 +170,10 @@ def _with_bounds(interval: Interval) -> str:
 
 
 def training(material: Material) -> Section:
-    """Return the section with curves of the runs. Cells that share a run share its curves."""
+    """Return the section with curves of the first READ runs. Cells that share a run share its curves.
+
+    Notes name the runs without curves.
+    """
     runs = _runs(material)
     if not runs:
         return Section("Training", [Paragraph("No pretraining run was recorded.", "note")])

@@ -8,6 +8,7 @@ and the formats of the code. Equal work has one key, whichever cell needs it, an
     tune                   done.json and export/, as in a run: a fine-tuned body without its head
     alignment, transfer    result.json, and for a transfer also predictions.parquet
     probe                  probes.json, figures/, probes.html
+    parse                  result.json
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ class TuneStage(FinetuneStage):
         return {"source": self.finetune_key("source", keys)}
 
     def check(self, inputs: Inputs) -> None:
-        """Raise InputError if the settings do not give a single body, or are wrong for any fine-tuning."""
+        """Raise InputError if the settings give more than one body, lack a language, or are wrong for a fine-tuning."""
         from probes.transfer.run import check_one_model
         from probes.transfer.splits import open_training
 

@@ -60,7 +60,16 @@ class Inputs:
     # --- checks of the references in a config; keys of errors are relative to the config ---
 
     def check_references(self, config: pydantic.BaseModel, has_target_model: bool = False) -> None:
-        """Raise InputError if a file or model is missing, or the cell does not have a model."""
+        """Check the files and the models that a config names. A name on Hugging Face is not looked up.
+
+        Args:
+            config: The config.
+            has_target_model: True if the cell has a second model.
+
+        Raises:
+            InputError: A file or model is missing, the config names the second model of a cell without one, or a config
+                other than that of the pretraining names the initial model.
+        """
         for named in references(config):
             if named.kind == "file" and not user_path(str(named.name)).exists():
                 raise no_such(user_path(str(named.name)), keys=named.place)
@@ -91,7 +100,7 @@ class Inputs:
             with_keys(lambda: open_engine(parser), *keys, "parser")
 
     def check_pairs(self, pairs: Pairs, data: DataConfig | None) -> None:
-        """Raise InputError for sentence pairs whose text or aligner is missing.
+        """Raise InputError for sentence pairs whose text, source or aligner is missing, or that leave none to fit on.
 
         Args:
             pairs: Sentence pairs by name, from the section ``pairs``.

@@ -60,7 +60,13 @@ class Making:
         return is_done(self.store, self.stage)
 
     def obtain(self, build: Callable[[Path], None]) -> None:
-        """Make the folder of the stage with the function ``build``, if the folder is missing or damaged."""
+        """Make the folder of the stage with the function ``build``, if the folder is missing or damaged.
+
+        When the stage is finished, its folder ``unfinished`` is deleted.
+
+        Raises:
+            InputError: A file that the stage reads has changed since the work began.
+        """
 
         def whole(path: Path) -> None:
             build(path)
@@ -104,7 +110,11 @@ class Making:
         return folder
 
     def model_name(self, model: Stage | str) -> str:
-        """Return the folder of a model of the study, or the name of another model."""
+        """Return the folder of a model of the study, or the name of another model.
+
+        Raises:
+            InputError: The stage of the model is not finished, or one of its files is damaged.
+        """
         return model if isinstance(model, str) else str(self.done_folder(model))
 
     # --- the user's files ---

@@ -48,7 +48,11 @@ class ModelRequest:
 
 
 def open_models(making: Making, wanted: ModelRequest) -> OpenedModels:
-    """Open the model of a stage and, if there is one, the second model of the cell."""
+    """Open the model of a stage and, if ``wanted`` names one, the model that reads the target language.
+
+    Raises:
+        InputError: A model of the study is not finished or damaged, or a model cannot be opened.
+    """
     assert isinstance(making.stage, ModelStage), "stages of other kinds open no model"
     model, other = making.stage.model, getattr(making.stage, "target_model", None)
     root, name = root_of(model), making.model_name(model)

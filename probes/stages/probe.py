@@ -68,7 +68,12 @@ class ProbeStage(ModelStage):
     # --- the check ---
 
     def check(self, inputs: Inputs) -> None:
-        """Raise InputError if a text, a language, a layer or a package that the probes need is missing."""
+        """Check everything that the probes need.
+
+        Raises:
+            InputError: A text, model, language, layer, parser or package is missing, sentences are longer than a model
+                reads, or the config saves maps.
+        """
         config, known = self.config, KnownModels(self, inputs)
         inputs.check_references(config, self.target_model is not None)
         inputs.check_pairs(config.pairs, config.data if config.fits else None)
@@ -127,7 +132,7 @@ class ProbeStage(ModelStage):
     # --- the work ---
 
     def run(self, making: Making) -> None:
-        """Run the probes and write their page."""
+        """Run the probes, and write their numbers, figures and page. Missing checkpoints are trained again first."""
         from probes.measures.probe_command import measure
         from probes.measures.probe_input import ProbeInput
         from probes.stages.opened import ModelRequest, open_models

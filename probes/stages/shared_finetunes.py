@@ -34,7 +34,7 @@ def _place(key: str, store: Store) -> SharedPlace:
 
 
 def left_places(store: Store) -> list[SharedPlace]:
-    """Return the places that killed runners left in a store."""
+    """Return all places in a store. Killed runners left those that no running study uses."""
     return [_place(folder.name, store) for folder in sorted((store.root / FITS).glob("*"))]
 
 

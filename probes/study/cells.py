@@ -141,6 +141,9 @@ def study_inputs(path: Path, assignments: Sequence[str] = ()) -> list[str]:
     """Return the files and folders that a study reads, whether they exist or not.
 
     If a file without which a cell cannot be built is missing, it stands for the cell.
+
+    Raises:
+        InputError: A setting is wrong, or a file of claims or papers cannot be read.
     """
     study = read_study(path, list(assignments)).beside(path.parent)
     cells, _, absent = _buildable(CellBuilder(study, path, list(assignments)), study.grid.points())

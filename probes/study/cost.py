@@ -139,7 +139,9 @@ def study_cost(run: StudyRun) -> StudyCost:
 
 
 def check_cost(run: StudyRun, name: Path) -> None:
-    """Raise InputError if unfinished stages exceed the limits of time and disk, unless ``--yes`` is given.
+    """Raise InputError if unfinished stages exceed the limits of time and disk.
+
+    With ``--yes`` and for a smoke run, nothing is checked.
 
     Args:
         run: The study.

@@ -32,7 +32,7 @@ TOKENS = range(9, 22)
 def examples(
     cells: Sequence[Cell], of_cell: Mapping[str, Mapping[str, str]], done: Collection[str], store: Store
 ) -> list[Example]:
-    """Return one sentence of each language of the finished pretrainings.
+    """Return one sentence of each language of the finished pretrainings, at most LANGUAGES sentences.
 
     The languages of a run show the same sentence if they share one. A language has no example if its data or its
     tokenizer is no longer in the store.

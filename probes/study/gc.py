@@ -97,7 +97,11 @@ def _users(folders: Iterable[Path], dry_run: bool, keep: str | None = None) -> I
 
 
 def stores_of(folders: Iterable[Path]) -> list[Path]:
-    """Return the stores of studies, each once."""
+    """Return the stores of studies, each once.
+
+    Raises:
+        InputError: A folder holds no study.
+    """
     return list(dict.fromkeys(_root(folder, read_record(folder)) for folder in folders))
 
 
@@ -299,15 +303,16 @@ class Unused:
 def delete_unused(folders: Iterable[Path], dry_run: bool = False) -> list[Unused]:
     """Delete each finished stage that no study needs, from the stores of some studies.
 
-    Unfinished stages, locked stages and texts that were prepared for pretraining are kept. The temporary folders beside
-    a stage (``.work``, ``.again``) are kept, too.
+    Fine-tuned models that stopped studies left for sharing are deleted, too. Unfinished stages, locked stages and texts
+    that were prepared for pretraining are kept. The temporary folders beside a stage (``.work``, ``.again``) are also
+    kept.
 
     Args:
         folders: Folders of the studies.
-        dry_run: True to delete nothing. The result is the same.
+        dry_run: True to delete nothing. The result may then have stages that are locked.
 
     Returns:
-        The deleted stages.
+        The deleted stages and fine-tuned models.
 
     Raises:
         InputError: A folder holds no study.

@@ -230,6 +230,9 @@ def with_assignments(data: Mapping[str, Any], assignments: Sequence[str]) -> dic
     The value null removes an axis or a label.
 
     ``synthlang.config.override`` applies any other key.
+
+    Raises:
+        InputError: A text is not an assignment, or its key names no place in the study.
     """
     result = dict(data)
     for assignment in assignments:

@@ -19,7 +19,8 @@ class StudyOptions:
         size: Size of a study of the catalogue: ``paper``, ``lab`` or ``tiny``.
         store: Folder of the stages, which studies may share (default: that of the last start, else ``OUT/stages``).
         executor: ``local`` (processes), ``in-process`` or ``slurm``.
-        workers: Number of processes (default: one for each CUDA device, else one for each core).
+        workers: Number of processes (default: one for each CUDA device, else one for each core, and at most one for
+            each cell).
         threads: Threads in each process (default: chosen by the width of the models and the number of cores).
         retry: Number of further tries of a failed stage.
         only: Texts that choose cells: a part of the name, or ``AXIS=LABEL``. Other cells keep their results.

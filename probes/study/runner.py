@@ -165,9 +165,10 @@ class StudyRun:
         check_can_write(self.store.root, "the store", "name another folder with --store")
 
     def run(self, report: Report = silent, say: Say = unheard) -> ReportPaths:
-        """Make every unfinished stage of the chosen cells, then write the report.
+        """Make every unfinished stage of the chosen cells, then write the report and return its paths.
 
-        A failed stage is recorded with its log, and the other stages continue.
+        A failed stage is recorded with its log, and the stages that do not need it continue. If nothing is left to do
+        and the report is up to date, nothing is written.
 
         Args:
             report: Function that receives the progress.

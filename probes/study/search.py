@@ -82,9 +82,17 @@ class Search:
         return list(self._points.values())
 
     def run(self, stop: Flag, report: Report, say: Say) -> optuna.Study:
-        """Try cells until the number of trials is reached. Several processes may share a search.
+        """Try cells until the number of trials is reached, and return the record of all trials.
+
+        Several processes may share a search. A cell that fails with an InputError counts as a failed trial.
+
+        Args:
+            stop: Flag that is set to stop the search.
+            report: Function that receives the progress.
+            say: Function that receives a line of text for the user.
 
         Raises:
+            InputError: Optuna is not installed.
             Stopped: After SIGTERM.
         """
         trials = self._opened()
@@ -212,7 +220,7 @@ class Search:
         return value
 
     def write(self, trials: optuna.Study) -> None:
-        """Write trials.csv: one line for each trial, in the order of ``ranked``."""
+        """Write trials.csv: one line for each trial that ``tried`` returns, in the order of ``ranked``."""
         with atomic_file(self.folder / TRIALS, "w") as handle:
             rows = csv.writer(handle)
             rows.writerow(["trial", "state", "step", "perplexity", *self.space, STAGE, ERROR])

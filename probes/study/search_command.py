@@ -23,7 +23,7 @@ SHOWN = 20
 
 
 def search_command(name: Path, out: Path | None, options: SearchOptions, overrides: list[str]) -> list[FrozenTrial]:
-    """Search the grid of a study, print the best trials and return all of them, best first.
+    """Search the grid of a study, print the best SHOWN trials and return all trials, the best first.
 
     Args:
         name: Name or file of the study.

@@ -43,7 +43,10 @@ class TimeLeft:
             self._took[_kind(stage)].append(time.monotonic() - started)
 
     def told(self) -> str:
-        """Return the remaining time as text. The number of stages that run in parallel is assumed to stay the same."""
+        """Return the remaining time as text. The number of stages that run in parallel is assumed to stay the same.
+
+        The text is UNKNOWN until a stage of each remaining kind has been timed, and "" if no stage is left.
+        """
         if not self._left:
             return ""
         if not all(self._took[_kind(stage)] for stage in self._left.values()):
