@@ -59,7 +59,10 @@ def parse(
             folder beside ``out``).
 
     Returns:
-        Number of sentences of each split.
+        Number of sentences of each split. The mapping is empty if ``wait`` is False.
+
+    Raises:
+        InputError: The source, the parser or Slurm is not there, a job failed, or two options exclude each other.
     """
     import synthlang
     from probes.study.executors.resources import cuda_devices
@@ -108,19 +111,26 @@ def probe(
 ) -> dict[str, Any]:
     """Measure how well a model aligns two languages, and write ``probes.json``, figures and a page.
 
+    The probes ``sentences`` and ``minimal_pairs`` also write their scores as Parquet files.
+
     Args:
         model: A finished run, a model folder, or a name on Hugging Face.
         model2: A second model, which reads the other language.
         probes: Comma-separated names, or ``all`` (default: the probes in the config, else words, retrieval, maps, cka
-            and distances).
+            and distances). By default, ``words`` is left out if translations of words are not known.
         config: A YAML file, or a name from the catalogue.
-        language: The language to compare with the source language (default: the first derived one of the run).
-        out: The folder for the results (default for a run: ``RUN/probes``).
+        language: The language to compare with the source language (default: the first derived one of the run). It is
+            required for a model that is not a run.
+        out: The folder for the results (default for a run: ``RUN/probes``). It is required for other models.
         threads: Number of threads (default: ``OMP_NUM_THREADS``, else chosen by model width and cores).
         overrides: Dotted config keys and their new values.
 
     Returns:
         The content of ``probes.json``.
+
+    Raises:
+        InputError: The model, the config or the text cannot be read, an argument is wrong, or a probe fails. Probes
+            that ended before the failure are written.
     """
     from probes.measures.probe_command import probe_command, probe_names, read_probe_config
     from synthlang.config import assignments
@@ -160,14 +170,20 @@ def run_transfer(
         language: The target language (default: the first derived one of the run).
         target: The items of a natural target language by split, such as ``{"test": SOURCE}``.
         seeds: Number of fine-tuning seeds. Finished seeds are not run again.
-        out: The JSON file (default for a run: ``RUN/transfer/TASK-LANGUAGE.json``).
+        out: The JSON file (default for a run: ``RUN/transfer/TASK-LANGUAGE.json``). It is required for other models.
+            Predictions are written to ``NAME.predictions.parquet`` beside it.
         save_models: The folder for the fine-tuned models, which ``probe`` can read.
         smoke: Use few items to test the call within seconds. The scores mean nothing.
         threads: Number of threads (default: ``OMP_NUM_THREADS``, else chosen by model width and cores).
         overrides: Dotted config keys and their new values.
 
     Returns:
-        The content of the JSON file: SUP, ZS and Δ = SUP − ZS for each seed, and their means with intervals.
+        The content of the JSON file: SUP, ZS and Δ = SUP − ZS in percent for each seed, and their means with
+        intervals. Without training items in the target language, SUP and Δ are None.
+
+    Raises:
+        InputError: The model, the config or the items cannot be read or used, an argument is wrong, ``out`` has the
+            result of another transfer, or training diverges.
     """
     from probes.transfer.transfer_command import read_transfer_config, transfer_command
     from synthlang.config import assignments
@@ -200,7 +216,11 @@ def compare(
         swap: The unit to permute: each ``prediction``, or an ``item`` with its predictions of all seeds.
 
     Returns:
-        The differences with intervals and p-values, one row for each test set, metric and file.
+        The differences with intervals and p-values, with a row for each test set, metric and file except the first.
+
+    Raises:
+        InputError: There are fewer than two files, a file cannot be read, an argument is wrong, or the files differ in
+            task, scoring, seeds or test items.
     """
     from probes.transfer.compare import compare as compared
 
@@ -225,6 +245,9 @@ def align(
 
     Returns:
         Error rates by method of combining the directions. The mapping is empty without a gold standard.
+
+    Raises:
+        InputError: A file cannot be read, or options exclude each other.
     """
     from probes.statistics import alignment_interval
     from synthlang.parallel.align_command import AlignOptions, align_command
@@ -263,8 +286,13 @@ def correlate(
         figure: The SVG file to write.
 
     Returns:
-        A correlation for each group and coefficient, and one for all rows together. With ``block``, each of them is
-        computed without and with blocks.
+        A correlation for each group and coefficient, and one for all rows together, in which the groups are blocks. A
+        single group has no correlation of all rows. With ``block``, each correlation is computed without and with
+        these blocks.
+
+    Raises:
+        InputError: A file is not a table, a column is missing, no row has numbers in both columns, or an argument is
+            wrong.
     """
     from probes.correlation import CorrelateOptions, correlate_command
 
@@ -281,8 +309,11 @@ def run_study(
 ) -> StudyRun:
     """Run every cell of a grid, and write results, measures and ``report.html``.
 
-    Finished stages are not run again. In a script, call this function under ``if __name__ == "__main__":``, because
-    multiprocessing imports the script again. The executor ``in-process`` does not need this guard.
+    With the options ``dry_run`` or ``verify``, the plan is printed and nothing is run. Finished stages are not run
+    again. A failed cell does not end the study.
+
+    In a script, call this function under ``if __name__ == "__main__":``, because multiprocessing imports the script
+    again. The executor ``in-process`` does not need this guard.
 
     Args:
         config: A YAML file, or the name of a study.
@@ -294,6 +325,8 @@ def run_study(
         The run with its ``folder`` and its ``cells``. Each cell has a ``status`` and an ``error``.
 
     Raises:
+        InputError: The study or an option is wrong, data are missing, or the forecast is too high (see
+            ``StudyOptions.yes``).
         SystemExit: With code 143 after SIGTERM.
     """
     from probes.commands import run_study as run
@@ -313,8 +346,8 @@ def push(
 ) -> list[str]:
     """Upload a study, a run or a data set to the hub.
 
-    A study becomes a repository for each model, a data set with its results, and a collection that joins them. What the
-    hub already has with equal content is skipped.
+    A study becomes a repository for each model, a data set with its results, and a collection that joins them. Files
+    that the hub already has with equal content are skipped.
 
     Args:
         folder: A study, a data set folder of ``derive``, a finished run, or ``RUN/export/LANGUAGE``.
@@ -325,7 +358,11 @@ def push(
         dry_run: Print what would be uploaded, and upload nothing.
 
     Returns:
-        The addresses of the repositories and, last, of the collection of a study.
+        The addresses of the repositories and, last, of the collection of a study. With ``dry_run``, the list is empty.
+
+    Raises:
+        InputError: ``repo`` or ``to`` does not fit the folder, the folder is unfinished or damaged, or the upload
+            fails.
     """
     from probes.push_command import push as run
 
@@ -333,7 +370,11 @@ def push(
 
 
 def write_new_study(path: str | Path) -> None:
-    """Write a small study file with comments, as a starting point for a new study. The file must not exist yet."""
+    """Write a small study file with comments, as a starting point for a new study.
+
+    Raises:
+        InputError: The file exists, or cannot be written.
+    """
     from probes.commands import write_new_study as write
 
     write(Path(path))
@@ -359,6 +400,10 @@ def search_study(
     Returns:
         The trials, best first. The attribute ``params`` maps axes to labels. The attribute ``intermediate_values`` maps
         steps to perplexity.
+
+    Raises:
+        InputError: The study or an option is wrong, or Optuna is not installed.
+        SystemExit: With code 143 after SIGTERM.
     """
     from probes.study.search_command import search_command
     from synthlang.config import assignments
@@ -376,6 +421,9 @@ def list_data(
         study: A study whose data sets are added: a YAML file, or a name.
         size: Size of the study. ``lab`` has free sources only.
         to: The folder of data.
+
+    Raises:
+        InputError: A name or the size is unknown, or the study cannot be read.
     """
     from probes.data_commands import list_data as run
 
@@ -394,7 +442,7 @@ def fetch_data(
     workers: int = 1,
     ask: bool = False,
 ) -> list[str]:
-    """Fetch data sets by name or of a study (see ``synthlang.data.fetch``), and return what was written.
+    """Fetch data sets by name or of a study (see ``synthlang.data.fetch``), and return the names of those written.
 
     Args:
         names: Names of the catalogue.
@@ -405,7 +453,11 @@ def fetch_data(
         keep_downloads: Keep the downloads, which then serve as a mirror.
         steps: False to leave out the steps after the download.
         workers: Number of worker processes of the steps.
-        ask: Ask on the terminal before anything is downloaded.
+        ask: Request consent on the terminal before anything is downloaded.
+
+    Raises:
+        InputError: Nothing is named, a name or the size is unknown, there is no consent, or a data set cannot be
+            fetched.
     """
     from probes.data_commands import FetchOptions
     from probes.data_commands import fetch_data as run
@@ -416,14 +468,23 @@ def fetch_data(
 
 
 def check_data(names: Sequence[str] = (), *, to: str | Path = "data") -> bool:
-    """Check data sets (see ``synthlang.data.check``), print a line on each, and return whether all are sound."""
+    """Check data sets (see ``synthlang.data.check``), print a line on each, and return True if all are sound.
+
+    Args:
+        names: Names of the catalogue (default: all data sets that are in the folder).
+        to: The folder of data.
+    """
     from probes.data_commands import check_data as run
 
     return run(names, Path(to))
 
 
 def write_report(folders: Sequence[str | Path], out: str | Path | None = None) -> None:
-    """Write the report of each study folder again, or one joint report in ``out``."""
+    """Write the report of each study folder again, or one joint report in ``out``.
+
+    Raises:
+        InputError: A folder is not that of a study, or its results cannot be read.
+    """
     from probes.commands import write_reports
 
     write_reports([Path(folder) for folder in folders], _path(out))
@@ -436,6 +497,10 @@ def write_findings(folder: str | Path, archive: Sequence[str | Path] = (), out: 
         folder: The folder of the archive.
         archive: Study folders to add first. An unfinished study adds its finished cells.
         out: The first page (default: FOLDER.md). The other pages are written beside it.
+
+    Raises:
+        InputError: A folder in ``archive`` is not that of a study, the archive has no studies or is damaged, or a page
+            would replace a file that this function did not write.
     """
     from probes.commands import write_findings_page
 
@@ -447,12 +512,17 @@ def collect_garbage(
 ) -> None:
     """Delete weights of finished runs that no unfinished cell of any study in the store needs.
 
+    Runs that another study of the store keeps by its own policy, or that a study names by a path, stay.
+
     Args:
         folders: Study folders.
         keep: ``final`` (exports, last and best weights) or ``results`` (no weights). The default is the key ``keep``
             of each study.
         unused: Also delete stages that no study in the store uses.
-        dry_run: Print the files that would be deleted, and delete nothing.
+        dry_run: Verify the store, print the runs whose weights would be deleted, and delete nothing.
+
+    Raises:
+        InputError: A folder is not that of a study, or ``keep`` is unknown.
     """
     from probes.commands import collect_garbage as collect
 
@@ -460,7 +530,14 @@ def collect_garbage(
 
 
 def check_installation() -> bool:
-    """Print the required packages and their installed versions. Return False if a required package is missing."""
+    """Print the required packages and their installed versions, and facts about the machine.
+
+    Returns:
+        False if a required package is missing or has a wrong version. Packages of extras do not count.
+
+    Raises:
+        InputError: The program itself is not installed as a package.
+    """
     from probes.doctor import examine
 
     return examine()

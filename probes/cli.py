@@ -122,7 +122,11 @@ def _with_source(error: InputError) -> InputError:
 
 
 def main() -> None:
-    """Run the command. For wrong input, print one line to standard error and exit with code 2."""
+    """Run the command.
+
+    For wrong input and for errors of the file system, print one line to standard error and exit with code 2. Ctrl-C
+    exits with code 130.
+    """
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     set_environment()
     for stream in (sys.stdout, sys.stderr):

@@ -43,9 +43,14 @@ FAILED = 20
 
 
 def run_study(name: Path, out: Path | None, options: StudyOptions, overrides: list[str]) -> StudyRun:
-    """Run a study and print its table of results. With ``dry_run`` or ``verify``, only print its plan.
+    """Run a study, and print its table of results and its failed cells.
+
+    A table of more than ROWS rows is not printed, and of the failed cells only the first FAILED. With ``dry_run`` or
+    ``verify``, nothing is run and the plan is printed, together with the state of the data sets (``dry_run``) or the
+    damaged files (``verify``).
 
     Raises:
+        InputError: The study or an option is wrong, data are missing, or the forecast is too high.
         SystemExit: With code 143 after SIGTERM.
     """
     try:
@@ -173,7 +178,11 @@ def _opened(name: Path, out: Path | None, options: StudyOptions, overrides: list
 
 
 def write_new_study(path: Path) -> None:
-    """Write the study file of ``--init``, and print the next commands."""
+    """Write the study file of ``--init``, and print the next commands.
+
+    Raises:
+        InputError: The file exists, or cannot be written.
+    """
     from probes.study.new_study import write_new_study as write
 
     write(path)
@@ -208,7 +217,11 @@ def fetch_command(config: Path, names: Sequence[str] = ()) -> str:
 
 
 def write_reports(folders: list[Path], out: Path | None = None) -> None:
-    """Write the reports of study folders again, or one joint report in ``out``."""
+    """Write the reports of study folders again, or one joint report in ``out``, and print the path of each.
+
+    Raises:
+        InputError: A folder is not that of a study, or its results cannot be read.
+    """
     _check_studies(folders)
     say = partial(_say, Console(stderr=True))
     if out is not None:
@@ -250,7 +263,17 @@ def _check_studies(folders: list[Path]) -> None:
 
 
 def collect_garbage(folders: list[Path], keep: str | None, unused: bool, dry_run: bool) -> None:
-    """Delete weights by policy, and unused stages on request, and print the freed space."""
+    """Delete weights by policy, and unused stages on request, and print the freed space.
+
+    Args:
+        folders: Study folders.
+        keep: ``final`` or ``results`` (default: the key ``keep`` of each study).
+        unused: True to delete also stages that no study in the store uses.
+        dry_run: True to verify the stores and print what would be deleted, and delete nothing.
+
+    Raises:
+        InputError: A folder is not that of a study, or ``keep`` is unknown.
+    """
     _check_studies(folders)
     found = collect(folders, keep, dry_run)
     console = Console()

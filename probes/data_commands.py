@@ -34,7 +34,17 @@ def data_of_study(study: Path, size: str | None, overrides: Sequence[str] = ()) 
 
 
 def list_data(names: Sequence[str], study: Path | None, size: str | None, to: Path) -> list[Item]:
-    """Print a table of data sets, and return them."""
+    """Print a table of data sets, and return them.
+
+    Args:
+        names: Names of the catalogue (default: all, or those of the study).
+        study: A study whose data sets are added.
+        size: ``paper`` or ``lab``.
+        to: The folder of data.
+
+    Raises:
+        InputError: A name or the size is unknown, or the study cannot be read.
+    """
     names, size = _chosen(names, study, size)
     found = list_sets(names, to, size=size) if names or study is None else []
     table = Table()
@@ -74,7 +84,9 @@ class FetchOptions:
 def fetch_data(
     names: Sequence[str], study: Path | None, size: str | None, options: FetchOptions, ask: bool
 ) -> list[str]:
-    """Show the cost of a fetch, request consent, fetch, and return the names of what was written.
+    """Fetch data sets, and return the names of those that were written.
+
+    With ``ask``, the cost is shown and consent is requested first. If all data sets are there, a line is printed.
 
     Raises:
         InputError: Nothing is named, there is no consent, or a data set cannot be fetched.

@@ -23,6 +23,9 @@ def examine() -> bool:
 
     Returns:
         False if a required package is missing or has a wrong version. Packages of extras do not count.
+
+    Raises:
+        InputError: The program itself is not installed as a package.
     """
     console = Console()
     table = Table(title="synthlang doctor")

@@ -11,7 +11,7 @@ STOPPED = "stopped; run the same command again to continue"
 
 
 def main() -> None:
-    """Import and run the command."""
+    """Import and run the command. Ctrl-C prints one line and exits with code 130."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupt)
     try:

@@ -78,7 +78,11 @@ def parts() -> dict[str, Callable[[], str]]:
 
 
 def filled(markdown: str) -> str:
-    """Replace each line ``<!-- reference: NAME -->`` of a page by the part NAME."""
+    """Replace each line ``<!-- reference: NAME -->`` of a page by the part NAME.
+
+    Raises:
+        KeyError: There is no such part.
+    """
     known = parts()
     return PLACE.sub(lambda found: known[found[1]](), markdown)
 
@@ -94,7 +98,7 @@ def _cell(text: str) -> str:
 
 
 def first_sentence(documented: Any) -> str:
-    """Return the first line of a docstring, or ""."""
+    """Return the first paragraph of a docstring, up to an indented line, or "" without a docstring."""
     return (inspect.getdoc(documented) or "").split("\n\n")[0].split("\n    ")[0]
 
 

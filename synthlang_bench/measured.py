@@ -26,9 +26,9 @@ print(json.dumps(work(Namespace(**json.loads(sys.argv[1])))))
 
 
 def peak_memory_mb() -> float:
-    """Return the largest resident memory of this process so far.
+    """Return the largest resident memory of this process so far, in units of 2²⁰ bytes.
 
-    This is VmHWM on Linux, since the maximum of getrusage includes the memory of the parent process.
+    The value is VmHWM on Linux, since the maximum of getrusage includes the memory of the parent process.
     """
     status = Path("/proc/self/status")
     lines = status.read_text(encoding="ascii").splitlines() if status.exists() else []
@@ -37,7 +37,7 @@ def peak_memory_mb() -> float:
 
 
 def measured(work: Callable[[], Figures]) -> Figures:
-    """Run the work, and return its result with its time and the peak memory of the process."""
+    """Run the work, and return its result with ``seconds``, ``cpu_seconds`` and ``peak_memory_mb`` of the process."""
     began = time.perf_counter(), time.process_time()
     found = work()
     seconds, cpu = time.perf_counter() - began[0], time.process_time() - began[1]
@@ -45,13 +45,20 @@ def measured(work: Callable[[], Figures]) -> Figures:
 
 
 def command(work: Callable[[Namespace], Figures], options: Namespace, **more: Any) -> list[str]:
-    """Return a command that calls a function of a module and prints its result as JSON."""
+    """Return a command that calls a function of a module and prints its result as JSON.
+
+    The function receives ``options``, with the options ``more`` added or replaced. Values that JSON lacks become text.
+    """
     code = CHILD.format(module=work.__module__, name=work.__name__)
     return [sys.executable, "-c", code, json.dumps({**vars(options), **more}, default=str)]
 
 
 def call(work: Callable[[Namespace], Figures], options: Namespace, **more: Any) -> Figures:
-    """Call a function of a module in a separate process, and return its result. ``more`` are further options."""
+    """Call a function of a module in a separate process, and return its result. ``more`` are further options.
+
+    Raises:
+        RuntimeError: The process failed. The message has the end of its standard error.
+    """
     done = subprocess.run(command(work, options, **more), capture_output=True, text=True, check=False)  # noqa: S603  our own code
     if done.returncode:
         raise RuntimeError(f"{work.__name__} ended with code {done.returncode}:\n{done.stderr[-2000:]}")
@@ -80,7 +87,7 @@ def medians(runs: Sequence[Figures]) -> Figures:
 
 
 def where(threads: int | None = None) -> Figures:
-    """Return the device and the versions."""
+    """Return the device, with the number of ``threads`` on a CPU, and the versions of torch and transformers."""
     import torch
     import transformers
 

@@ -47,7 +47,15 @@ SPECIALS = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
 
 @dataclass(frozen=True)
 class Shape:
-    """The size of a measurement: number of ``ids`` of both languages, ``model`` and batch as in a config."""
+    """The size of a measurement.
+
+    Attributes:
+        ids: Number of token ids of both languages together.
+        model: The model, as in a config.
+        rows: Number of rows in a batch.
+        length: Number of tokens in a row.
+        mask_rate: Share of the tokens that MLM predicts.
+    """
 
     ids: int
     model: ModelConfig
@@ -68,6 +76,7 @@ class Shape:
     def config(
         self, objective: str, precision: str, compiled: str, steps: int, packing: str = "stream"
     ) -> PretrainConfig:
+        """Return the config of a run of this size, without warm-up. ``compiled`` is auto, on or off."""
         kind = next(kind for kind, objectives in OBJECTIVES.items() if objective in objectives)
         settings = {"mask_rate": self.mask_rate, "kind": objective}
         if objective == "dict_clm":
@@ -87,6 +96,7 @@ class Shape:
         )
 
     def tokenizer(self) -> Tokenizer:
+        """Return a tokenizer with a made-up word for each id."""
         names = [*SPECIALS, *(f"w{i}" for i in range(len(SPECIALS), self.ids))]
         return Tokenizer(WordLevel({name: i for i, name in enumerate(names)}, unk_token="<unk>"))  # noqa: S106  no password
 
@@ -136,9 +146,10 @@ def artifacts_of(shape: Shape, steps: int) -> Artifacts:
 
 
 class Clock:
-    """Times steps in blocks, without the first ``warmup`` steps. It is called after each step.
+    """Stopwatch that times steps in blocks, without the first ``warmup`` steps. Call it after each step.
 
-    It waits for the device between blocks, so that a block includes all of its work.
+    It waits for a GPU between blocks, so that a block includes all of its work. ``tokens`` is the number of tokens of a
+    step.
     """
 
     def __init__(self, warmup: int, steps: int, tokens: int) -> None:
@@ -154,7 +165,11 @@ class Clock:
             self.times.append((time.perf_counter(), time.process_time()))
 
     def result(self) -> Figures:
-        """Return the speed of the median block, and the peak memory in MB of this process and of a GPU."""
+        """Return the speed of the median block, and the peak memory in MB of this process and of a GPU.
+
+        The keys are ``tokens_per_second``, ``step_seconds``, ``step_cpu_seconds`` and ``peak_memory_mb``. With a GPU
+        there is also ``peak_gpu_memory_mb``.
+        """
         wall, cpu = (statistics.median(np.diff(times).tolist()) / self.size for times in zip(*self.times, strict=True))
         found = {"tokens_per_second": self.tokens / wall, "step_seconds": wall, "step_cpu_seconds": cpu}
         found["peak_memory_mb"] = peak_memory_mb()

@@ -40,7 +40,7 @@ BATCH, BLOCK = 128, 1024  # sentences of a batch, and rows of a bare product
 
 
 def planted(options: Namespace, seed: int = 0, rows: int | None = None) -> tuple[Tensor, Tensor]:
-    """Return rows [n, d] and noisy copies of them."""
+    """Return rows [n, d] and noisy copies of them, by the options ``n`` and ``d``. ``rows`` replaces ``n``."""
     torch.set_num_threads(options.threads or torch.get_num_threads())
     generator, shape = torch.Generator().manual_seed(seed), (rows or options.n, options.d)
     first = torch.randn(shape, generator=generator)
@@ -194,7 +194,7 @@ def _probe(options: Namespace) -> Figures:
 
 
 def config_of(options: Namespace) -> TransferConfig:
-    """Return the config of a transfer."""
+    """Return the config of the transfer that the options describe. A tenth of ``items`` is the dev set."""
     data = {"task": options.task, "train": options.data, "length": options.length, "train_items": options.items}
     held_out = {"dev_items": max(1, options.items // 10), "test_items": max(1, options.items // 5)}
     tuning = {"epochs": options.epochs, "rows": options.rows, "learning_rate": options.rate}

@@ -212,7 +212,10 @@ def _exports(text: Path, workers: list[int], repeats: int, folder: Path) -> Figu
 
 
 def export(options: Namespace) -> Figures:
-    """Export in a separate process, and return seconds and words."""
+    """Export the text file ``options.text`` to the folder ``options.to``, and return seconds and words.
+
+    This function runs in a separate process, whose memory is measured from outside.
+    """
     start, source = time.perf_counter(), f"text:{options.text}"
     written = export_language(
         open_source(source), parse_language(LANGUAGE), Path(options.to), source_name=source, workers=options.workers

@@ -165,7 +165,7 @@ class CKA:
         """Add states [L, n, d] and [R, n, d′] of n sentences.
 
         Raises:
-            InputError: A state is not finite. No state of this call is added then.
+            InputError: A state is not finite, and no state of this call is added. Or the disk is full.
         """
         assert left.shape[1] == right.shape[1], (left.shape, right.shape)
         states = [*left, *right]
@@ -230,6 +230,7 @@ class CKAResult:
     Attributes:
         biased: [L, R] from 0 to 1.
         debiased: [L, R] at most 1, about 0 for unrelated layers. It is None with fewer than 4 sentences.
+        n: Number of sentences.
         undefined: Reasons for NaN, one line for each layer and reason.
     """
 

@@ -23,6 +23,7 @@ class Measured:
     """The results of one model.
 
     Attributes:
+        name: Name of the model.
         separations: The distances by layer, then by kind of distance.
         dominance: The largest dimensions, in the same order.
         shown: The layer of the histograms.
@@ -35,9 +36,11 @@ class Measured:
 
     @property
     def layers(self) -> list[int]:
+        """The layer of each entry of ``separations``, so that a layer occurs once for each kind of distance."""
         return [found.layer for found in self.separations]
 
     def of(self, distance: Distance) -> list[Separation]:
+        """Return the separations of a distance, by layer."""
         return [found for found in self.separations if found.distance == distance]
 
     def at(self, distance: Distance) -> Separation:
@@ -144,6 +147,10 @@ def bounds(interval: Interval, form: str = ".3f") -> str:
 
 
 def notes(settings: DistancesConfig, measured: Sequence[Measured], same_model: bool) -> list[str]:
+    """Return notes on the pairs, on differences between the models, and on zero vectors.
+
+    The probed model is the last one in ``measured``. ``same_model`` is True if it reads both languages.
+    """
     said = [
         "Related words are the aligned words of the measured sentence pairs. For each left word, one unrelated right "
         "word is drawn at random from about two thousand aligned words of other sentences."

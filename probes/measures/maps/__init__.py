@@ -76,6 +76,7 @@ class MapsConfig(FitSettings, ProbeSettings):
     """Folder to save the maps in, as SAVE/SUPERVISION, for ``rotation.map`` of a transfer."""
 
     def check_installed(self) -> None:
+        """Raise InputError if static vectors need gensim and it is not installed."""
         check_static(self.static)
 
     @field_validator("supervision")
@@ -87,6 +88,7 @@ class MapsConfig(FitSettings, ProbeSettings):
 
     @property
     def fits(self) -> bool:
+        """True, because maps are fitted for each supervision."""
         return True
 
     @property

@@ -39,7 +39,10 @@ class Measured:
     """The scores of a text in one language.
 
     Attributes:
-        rows: The sentences that were scored, [n].
+        name: Name of the language.
+        text: The sentences.
+        scored: Their scores, token by token.
+        rows: The indices of the n sentences that have a score, [n].
         totals: Log probability in nats of each of these, [n].
         sizes: Tokens, and words and bytes of the source spelling, of each, [n, 3] in the order of UNITS.
     """
@@ -123,7 +126,10 @@ def _measured(name: str, text: LanguageText, scored: Scored, counts: Counter[str
 
 
 def values_of(one: Measured, seed: int) -> dict[str, Any]:
-    """Return the measures of a language, with intervals over sentences."""
+    """Return the measures of a language, with intervals over sentences.
+
+    Log probabilities are in nats. ``tokens``, ``words`` and ``bytes`` are the sizes of the scored text.
+    """
     key = key_of("sentences", seed)
     return {
         "sentences": len(one.rows),
@@ -150,7 +156,10 @@ def _cell(interval: Interval, form: str = ".2f") -> str:
 
 
 def example_table(measured: Sequence[Measured]) -> Table:
-    """Return the first sentences with the surprisal of every word."""
+    """Return the first EXAMPLES sentences of each language with the surprisal of their words in bits.
+
+    A sentence is cut after SHOWN_WORDS words.
+    """
     rows = []
     for one in measured:
         words, surprisal = one.text.corpus.form.values(), -one.scored.words / math.log(2)
@@ -167,7 +176,10 @@ def example_table(measured: Sequence[Measured]) -> Table:
 
 
 def position_lines(measured: Sequence[Measured]) -> Drawing | None:
-    """Draw the mean surprisal of words by their place in the sentence, or return None without enough sentences."""
+    """Draw the mean surprisal of the first PLACES words of a sentence by their place.
+
+    A place with fewer than FEWEST sentences is left out. Without any place, the result is None.
+    """
     lines = []
     for one in measured:
         kept = np.isin(one.text.corpus.sentence_of_word, one.rows)
@@ -184,7 +196,10 @@ def position_lines(measured: Sequence[Measured]) -> Drawing | None:
 
 
 def sentence_table(one: Measured) -> pa.Table:
-    """Return the scores of every sentence, word and token in nats."""
+    """Return a row for each scored sentence, with the log probabilities of the sentence, its words and its tokens.
+
+    They are in nats. The column ``source`` has the sentence in its source spelling.
+    """
     corpus, scored, tokens = one.text.corpus, one.scored, one.scored.encoded
     words, of_words = corpus.form.values(), scored.words.tolist()
     of_tokens, pieces = scored.tokens.tolist(), np.diff(tokens.word_offsets)

@@ -175,6 +175,7 @@ def _cells(scores: Mapping[str, Any] | None) -> list[str]:
 
 
 def notes_of(values: Mapping[str, Any]) -> list[str]:
+    """Return notes on missing word pairs, on embeddings that both languages share, and on zero embeddings."""
     notes = [f"words: {values['reason']}"] if "reason" in values else []
     shared = (values["candidates"] or {}).get("shared", 0)
     if shared:

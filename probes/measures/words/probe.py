@@ -36,7 +36,9 @@ def words_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     """Measure the alignment of word embeddings with those of their translations, in percent (0 to 100).
 
     Raises:
-        InputError: The language is the source language or not a language of the run, or embeddings contain NaN.
+        InputError: The language is the source language or not a language of the run, the model is not from a run and
+            the settings name no dictionary, a dictionary cannot be used (see `words_of_dictionary`), or embeddings
+            contain NaN.
     """
     opened = (
         given.pretrained.run if given.same_model else None

@@ -43,7 +43,11 @@ class Ner(TagTask):
         return not_inserted(corpus)
 
     def labels(self, train: TaskBatch) -> Labels:
-        """Return ``tags``: O, and B and I of every type of entity in training."""
+        """Return ``tags``: O, and B and I of every type of entity in training.
+
+        Raises:
+            InputError: The training set has no entities.
+        """
         tags = span_tags(train.corpus.columns["ner"], self.has_gold(train.corpus))
         if len(tags) == 1:
             hint = "use training items with tags such as B-PER in the column ner"

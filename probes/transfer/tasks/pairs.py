@@ -71,7 +71,7 @@ class FieldTokens:
         return FieldTokens(encoded.ids.astype(np.int32), encoded.word_offsets.astype(np.int32), texts, form)
 
     def spans(self, texts: Ints) -> tuple[Ints, Ints]:
-        """Return the first token of each text, and its number of tokens."""
+        """Return the first token [n] of each of the n texts with these indices, and the number of tokens [n]."""
         first = self.words[self.texts[texts]].astype(np.int64)
         return first, self.words[self.texts[texts + 1]] - first
 
@@ -149,6 +149,7 @@ class PairRows:
 
     @property
     def around(self) -> int:
+        """The number of special tokens in a row."""
         return separators(self.readers[0].bert)
 
     @property

@@ -46,7 +46,11 @@ class Parsing(WordTask):
         return is_named(corpus.columns["deprel"])
 
     def labels(self, train: TaskBatch) -> Labels:
-        """Return ``relations`` (all in training, with subtypes) and ``root`` (the most frequent relation of a root)."""
+        """Return ``relations`` (all in training, with subtypes) and ``root`` (the most frequent relation of a root).
+
+        Raises:
+            InputError: No word of the training set is a root with a relation.
+        """
         column, heads = train.corpus.columns["deprel"], train.corpus.columns["head"].codes
         named = self.has_gold(train.corpus)
         roots = np.bincount(column.codes[named & (heads == 0)], minlength=len(column.names or ()))

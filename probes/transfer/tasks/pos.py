@@ -41,7 +41,11 @@ class Pos(TagTask):
         return is_named(corpus.columns["upos"])
 
     def labels(self, train: TaskBatch) -> Labels:
-        """Return ``tags``, the tags in training."""
+        """Return ``tags``, the tags in training.
+
+        Raises:
+            InputError: The training set has no tags.
+        """
         tags = names_in(train.corpus.columns["upos"], self.has_gold(train.corpus))
         if not tags:
             hint = "use a treebank with UPOS tags"

@@ -45,7 +45,7 @@ class Slots(WordTask):
         """Return ``tags`` (O, and B and I of every slot in training) and ``intents``.
 
         Raises:
-            InputError: The training set has no slots, or its utterances have no intents.
+            InputError: The utterances of the training set have no intents.
         """
         tags = span_tags(train.corpus.columns["slot"], self.has_gold(train.corpus))
         return {"tags": tags, "intents": tuple(names_in(_intents(train), np.ones(len(train), bool)))}

@@ -157,6 +157,7 @@ class WordExamples(Examples):
     """Encoded items with labelled words, one row each.
 
     Attributes:
+        words: The labelled words and their rows.
         targets: The targets [words] by name, NO_LABEL for none.
         item_targets: The targets [items] by name.
     """
@@ -200,7 +201,11 @@ class WordTask(Task):
     requires: ClassVar[tuple[str, ...]]
 
     def open(self, spec: str) -> TaskSet:
-        """Open a task set, or any source that has the required columns."""
+        """Open a task set, or any source that has the required columns.
+
+        Raises:
+            InputError: The items belong to another task, cannot be opened, or lack a column.
+        """
         scheme = spec.partition(":")[0]
         if is_task(spec) and scheme not in (self.name, "slots"):  # slots: is a source too
             reason = f"has items of the task {scheme}, not of the task {self.name}"
@@ -210,6 +215,7 @@ class WordTask(Task):
         return task
 
     def words(self, batch: TaskBatch, readers: Sequence[Reader]) -> LabelledWords:
+        """Return the words with a gold label, encoded by the only reader (see `words_of`)."""
         return words_of(batch, readers[0], self.length, self.has_gold(batch.corpus))
 
     @abstractmethod
