@@ -37,13 +37,14 @@ def derive(
     Args:
         source: A source (``builtin:mini-english?sentences=2000``, ``text:PATH``, …) or a task (``nli:PATH``, …).
         language: A name such as ``trans+inv`` or ``trans:0.5``, an entry of the catalogue, or a YAML file.
-        out: The folder to write, which must not exist. ``datasets.load_dataset(out, "parallel")`` reads it.
+        out: The folder to write. A folder that already holds this data set is not changed, and an unfinished one is
+            completed. ``datasets.load_dataset(out, "derived")`` reads the data set.
         workers: Number of worker processes. The output is identical for any number.
         parser: Parser that adds trees to the sentences first: ``spacy:NAME`` or ``stanza:LANG``.
-        fields: Fields of a task that are in the derived language in the configuration ``mixed``.
+        fields: Fields of a task that are in the derived language in the configuration ``mixed``. Not for a source.
         licence: Licence of the source, for the data set's card.
         vocabulary: Size of a BPE vocabulary to train, or the folder of a tokenizer. The data set then also has token
-            ids.
+            ids. Not for a task.
         counts: Split, or another source, whose words are counted for the language and the vocabulary (default: the
             training split).
         cache: Folder in which parses are stored (default: ``~/.cache/synthlang/parses``).
@@ -51,6 +52,11 @@ def derive(
 
     Returns:
         The first sentences as pairs (source, derived). The list is empty for a task.
+
+    Raises:
+        InputError: The source, the language, the vocabulary or the parser cannot be opened or do not fit together, an
+            option does not apply to a source or to a task, ``out`` holds other content or is being written by another
+            process, or no sentence is left.
     """
     from synthlang.derive_command import derive_command
 
@@ -98,6 +104,10 @@ def parse(
 
     Returns:
         Number of sentences of each split.
+
+    Raises:
+        InputError: The source or the parser cannot be opened, ``out`` holds other content, or a split has no parsed
+            sentence.
     """
     from synthlang.parsing.parse_command import parse_command
 
@@ -130,6 +140,10 @@ def draw_dictionary(
 
     Returns:
         The manifest: counts, coverage, fingerprints.
+
+    Raises:
+        InputError: ``out`` exists, a source is missing or does not apply, an input cannot be read, or no pair of words
+            is left.
     """
     from synthlang.dictionary.draw_command import dictionary_command
 
@@ -144,6 +158,10 @@ def push(folder: str | Path, repo: str, *, public: bool = False) -> str:
         folder: A folder that ``derive`` wrote.
         repo: USER/NAME.
         public: Make a new repository public. It is private by default.
+
+    Raises:
+        InputError: The folder is not a complete data set, the name of the repository is not valid, or the upload
+            fails.
     """
     from synthlang.export import push_to_hub
 
@@ -171,15 +189,22 @@ def fit_order_model(
     Args:
         treebank: A source with trees, such as ``conllu:PATH``.
         out: The model file, gzipped if it ends in ``.gz``.
-        train: Splits to learn from (default: the training split).
-        held_out: Splits to score on (default: the test split).
-        choose_on: Splits on which λ is chosen if ``l2`` has several values.
+        train: Splits to learn from (default: the training split, or else the dev or test split).
+        held_out: Splits to score on (default: the test split, or else the dev split, unless it is used already).
+        choose_on: Splits on which λ is chosen. Several values of ``l2`` need them.
         l2: Values of λ.
         max_items: Largest number of items of a training node.
         labels: The label scheme of the treebank.
         title: Title of the treebank, for the card.
         licence: Licence of the treebank, for the card.
         attribution: Authors of the treebank, for the card.
+
+    Returns:
+        The model.
+
+    Raises:
+        InputError: The treebank has no trees or lacks a split, a value is not allowed, or the model or its card cannot
+            be written there.
     """
     from synthlang.order.model_commands import order_fit
     from synthlang.progress import Display
@@ -202,6 +227,12 @@ def import_order_model(
         verb: File of the verb nodes, such as ``fr@V.orm``.
         out: The model file, gzipped if it ends in ``.gz``.
         labels: The label scheme of the released files.
+
+    Returns:
+        The model.
+
+    Raises:
+        InputError: A file is not one of a released model, or the model file cannot be written.
     """
     from synthlang.order.model_commands import order_import
 
@@ -236,6 +267,9 @@ def show_order_model(
     Returns:
         The keys ``node``, ``class``, ``items`` and ``orders``. The most probable order comes first, and an order
         lists items by index.
+
+    Raises:
+        InputError: The model, the sentence or the node does not exist, or the model cannot order the node.
     """
     from synthlang.order.model_commands import show
 
@@ -260,6 +294,13 @@ def evaluate_order_model(
         train: Splits for a second baseline, the direction of each dependent. The first baseline, uniform orders,
             needs none.
         labels: ``faithful`` looks labels up unchanged, and ``mapped`` converts them to the model's scheme first.
+
+    Returns:
+        The scores by class of nodes, ``N`` and ``V`` for the classes of the model, and ``all`` (see
+        ``synthlang.order.evaluate.evaluate``).
+
+    Raises:
+        InputError: The model cannot be read, or the treebank has no trees or lacks a split.
     """
     from synthlang.order.model_commands import order_evaluate
 
@@ -279,7 +320,23 @@ def compare_order_model(
     """Measure the distance between two treebanks before and after an order model reorders the first one.
 
     The distance is the mean of |p − q| over relations. For each relation, p and q are the shares of dependents before
-    their head in the source and in the target.
+    their head in the source and in the target. Only relations with at least 20 dependents in both treebanks count.
+
+    Args:
+        model: A model that comes with the package (``de``, ``en``, ``fr``, ``ga``), or a file.
+        parent: The treebank to reorder, such as ``conllu:PATH``.
+        target: The treebank of the language that the model imitates.
+        parent_split: Split of the treebank to reorder.
+        target_split: Split of the target treebank.
+        substrate: A second model to mix in, with the weight 0.05.
+        seed: Seed for sampling word orders.
+
+    Returns:
+        The shares of each relation as ``pairs``, and their distances ``before`` and ``after`` (see
+        ``synthlang.order.evaluate.closeness``).
+
+    Raises:
+        InputError: A model cannot be read, or a treebank has no trees or lacks the split.
     """
     from synthlang.order.model_commands import order_compare
 

@@ -61,6 +61,8 @@ class Entry:
     """An entry of the catalogue.
 
     Attributes:
+        kind: Kind of the entry, a key of FILES.
+        name: Name of the entry among those of its kind.
         about: Descriptions of the entry and then of its bases. If the entry has its own description, those of bases
             of the same kind are marked as changed.
         data: Settings of the entry, merged over its bases.
@@ -108,7 +110,8 @@ def load_yaml(path: str | PathLike[str], kind: str | None = None) -> dict[str, A
     of this file replace those of all bases.
 
     Raises:
-        InputError: A file cannot be read. The error names the line of the fault.
+        InputError: A file cannot be read or is not a mapping, a base or the entry does not exist, or the bases form a
+            cycle.
     """
     name, file = str(path), user_path(path)
     if kind is None or name.endswith(YAML) or file.is_file() or (file.exists() and name not in names(kind)):
@@ -117,12 +120,13 @@ def load_yaml(path: str | PathLike[str], kind: str | None = None) -> dict[str, A
 
 
 def load_bases(names: Any, place: Path, below: tuple[Path, ...] = ()) -> dict[str, Any]:
-    """Return the merged settings of ``base: NAME`` or ``base: [NAME, …]`` in a file of the folder ``place``.
+    """Return the merged settings of ``names``, the value of a key ``base`` in a file of the folder ``place``.
 
     ``below`` holds the files that are being read, so that a cycle is detected.
 
     Raises:
-        InputError: A name is neither a file nor an entry.
+        InputError: A name is neither a file nor an entry, ``names`` is neither a text nor a list of texts, a file
+            cannot be read, or the bases form a cycle.
     """
     listed = names if isinstance(names, list) else [names]
     if not all(isinstance(name, str) and name for name in listed):
@@ -140,7 +144,11 @@ def load_bases(names: Any, place: Path, below: tuple[Path, ...] = ()) -> dict[st
 
 
 def files_behind(path: Path) -> list[Path]:
-    """Return a YAML file and the files that it is based on, without files of the catalogue."""
+    """Return a YAML file and the files that it is based on, without files of the catalogue.
+
+    Raises:
+        InputError: A file cannot be read, or a base is neither a file nor an entry.
+    """
     data = read_yaml(path)
     names = data.get(BASE, []) if isinstance(data, dict) else []
     bases = [_base(name, path.parent) for name in (names if isinstance(names, list) else [names])]
@@ -165,7 +173,8 @@ def find(kind: str, name: str) -> Entry:
     """Return an entry of the catalogue, with its settings merged over those of its bases.
 
     Raises:
-        InputError: The entry does not exist. The error names similar ones.
+        InputError: The entry does not exist. The hint names its sizes, the command for this name, similar entries, or
+            the command that lists all of them.
     """
     stem = _stem(kind, name)
     written = _entries(kind, stem).get(name) if stem else None
@@ -206,7 +215,13 @@ def names(kind: str) -> list[str]:
 
 
 def whole_file(kind: str, name: str, place: Path | None = None) -> Path:
-    """Return the file of a paper or of claims, given by its name or as a YAML file relative to ``place``."""
+    """Return the file of a paper or of claims, given by its name or as a YAML file relative to ``place``.
+
+    Without ``place``, the path is relative to the working folder.
+
+    Raises:
+        InputError: The file or the name does not exist.
+    """
     if name.endswith(YAML):
         path = (place or Path()) / user_path(name)
         if not path.is_file():

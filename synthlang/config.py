@@ -125,6 +125,9 @@ def load(model: type[M], path: str | PathLike[str], assignments: Sequence[str] =
     """Read a config, apply ``KEY=VALUE`` assignments and check everything against ``model``.
 
     With a ``kind``, ``path`` may also be the name of an entry of the catalogue.
+
+    Raises:
+        InputError: The config or one of its bases cannot be read, an assignment is malformed, or a value is wrong.
     """
     return parse(model, override(load_yaml(path, kind), assignments), path)
 
@@ -133,7 +136,8 @@ def parse(model: type[M], data: Mapping[str, Any], path: PathName = None) -> M:
     """Check plain data (as from YAML or JSON) against ``model``.
 
     Raises:
-        InputError: A value is wrong. The error names each wrong key, its value and the allowed values.
+        InputError: A value is wrong, or a section has an old key and its new name. The error is the first fault, with
+            its key and its value, and ``others`` holds the further ones.
     """
     try:
         data = with_new_keys(model, data)
@@ -165,7 +169,11 @@ def override(
 ) -> dict[str, Any]:
     """Return a copy of a config with each assignment ``a.b=VALUE`` applied.
 
-    VALUE is YAML, and a number in a key indexes a list. Error messages show ``example``.
+    VALUE is YAML, and a number in a key indexes a list. The error for a malformed assignment shows ``example``.
+
+    Raises:
+        InputError: An assignment is not KEY=VALUE, has no value or a value that is not YAML, an index is outside its
+            list, or a key is set inside a single value.
 
     >>> override({"a": {"b": 1, "c": 2}}, ["a.b=5", "d=[x, no]"])
     {'a': {'b': 5, 'c': 2}, 'd': ['x', 'no']}
@@ -202,6 +210,9 @@ def assigned(node: Any, keys: Sequence[str], value: Any) -> Any:
     """Return a copy of nested mappings and lists with one value replaced.
 
     Missing mappings are made, and a number indexes a list.
+
+    Raises:
+        InputError: An index is outside its list, or a key is set inside a single value.
 
     >>> assigned({"a": [1, {"b": 2}]}, ["a", "1", "b"], 3)
     {'a': [1, {'b': 3}]}

@@ -55,11 +55,11 @@ class Column:
         return [names[code] for code in self.codes.tolist()]
 
     def take(self, index: NDArray[Any]) -> Column:
-        """Return the values at ``index``."""
+        """Return the values at ``index``, integers or flags [words]."""
         return replace(self, codes=self.codes[index])
 
     def lookup(self, of_name: Callable[[str], Any], dtype: type = bool) -> NDArray[Any]:
-        """Apply ``of_name`` to the name of each word, once for each distinct name, [words]."""
+        """Return ``of_name`` of the name of each word, called once for each distinct name, [words] of ``dtype``."""
         table: NDArray[Any] = np.asarray([of_name(name) for name in self.names or ()], dtype)
         return table[self.codes] if len(self.codes) else np.zeros(0, dtype)
 
@@ -70,13 +70,18 @@ class Column:
         return Column(codes.astype(np.int32), tuple(change(names[code]) for code in used.tolist()))
 
     def map_names(self, names: Iterable[str]) -> Column:
-        """Return the same codes under other names, one for each old name."""
+        """Return the same codes under ``names``, one for each old name. New names may be equal to each other."""
         return replace(self, names=tuple(names))
 
 
 @dataclass(frozen=True)
 class Sentence:
-    """One sentence as Python lists. ``columns`` maps a name to its values."""
+    """One sentence as Python lists.
+
+    Attributes:
+        id: Index of the sentence in its split.
+        columns: Name of a column → its values, one for each word. ``form`` is required.
+    """
 
     id: int
     columns: Mapping[str, list[Any]]
@@ -181,7 +186,7 @@ class Corpus:
         return [" ".join(words[a:b]) for a, b in pairwise(bounds)]
 
     def between(self, start: int, stop: int) -> Corpus:
-        """Return the sentences of the slice ``start:stop``."""
+        """Return the sentences of the slice ``start:stop``, without a copy of their codes. They keep their ids."""
         start, stop, _ = slice(start, stop).indices(len(self))
         first, last = int(self.offsets[start]), int(self.offsets[max(start, stop)])
         columns = {n: replace(c, codes=c.codes[first:last]) for n, c in self.columns.items()}
@@ -189,7 +194,10 @@ class Corpus:
 
 
 def concatenate(batches: Sequence[Corpus]) -> Corpus:
-    """Join batches that have the same columns. The names of each column are merged."""
+    """Join batches that have the same columns. The names of each column are merged.
+
+    The result for no batches is a corpus without sentences, with the column ``form`` alone.
+    """
     if not batches:
         return Corpus.of_words([])
     columns = {name: _join([b.columns[name] for b in batches]) for name in batches[0].columns}

@@ -47,12 +47,12 @@ class InputError(ValueError):
 
     Attributes:
         reason: Description of the fault.
-        path: The file or folder, or the option, that holds the wrong value.
-        line: The line in ``path``, from 1.
+        path: The file or folder, or the option, that holds the wrong value, or None if it is not known.
+        line: The line in ``path``, from 1, or None if it is not known.
         keys: The keys of a config that lead to the wrong value, outermost first.
         hint: Action that corrects the fault. The message shows it after the reason.
         code: The kind of fault.
-        others: Further faults of the same input.
+        others: Further faults of the same input. A message shows at most SHOWN faults and the number of the others.
         absent: The file or folder that does not exist, or "".
     """
 

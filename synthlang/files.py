@@ -53,7 +53,7 @@ def check_named(path: Path) -> None:
     """Check that an output path ends in a name, unlike ``.`` or an empty path.
 
     Raises:
-        InputError: The path has no name.
+        InputError: The path has no name, or ends in ``..``.
     """
     if path.name in ("", ".."):
         raise InputError(f"{str(path)!r} cannot be an output", hint="name a new file or folder", code="format")
@@ -125,7 +125,14 @@ def _fsync(path: Path) -> None:
 
 @contextmanager
 def atomic_file(path: Path, mode: str = "wb") -> Iterator[IO[Any]]:
-    """Open a temporary file that becomes ``path`` when the block ends without an error."""
+    """Open a temporary file that becomes ``path`` when the block ends without an error.
+
+    Missing parent folders are made. A mode without ``b`` writes UTF-8 with ``\\n`` as the line break.
+
+    Raises:
+        InputError: The path has no name, or a text is not UTF-8.
+        DiskError: The file cannot be written.
+    """
     temporary = _temporary(path)
     encoding, newline = (None, None) if "b" in mode else ("utf-8", "\n")
     try:
@@ -147,6 +154,10 @@ def atomic_folder(path: Path, replace: bool = False) -> Iterator[Path]:
 
     With ``replace`` an existing folder is moved aside and removed afterwards. Without it an existing ``path`` is an
     error before any work starts.
+
+    Raises:
+        InputError: The folder exists and ``replace`` is false, or the path has no name.
+        DiskError: The folder cannot be written.
     """
     if path.exists() and not replace:
         raise InputError("exists already", path, hint="name a new folder", code="exists")
@@ -173,7 +184,11 @@ def atomic_folder(path: Path, replace: bool = False) -> Iterator[Path]:
 
 
 def append_line(path: Path, line: str) -> None:
-    """Append a line to a text file."""
+    """Append a line to a UTF-8 text file. This is not atomic.
+
+    Raises:
+        DiskError: The file cannot be written.
+    """
     with writing(path), path.open("a", encoding="utf-8", newline="\n") as handle:
         handle.write(line + "\n")
 
@@ -196,7 +211,7 @@ def write_json(path: Path, value: Any, indent: int | None = 2) -> None:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Convert an error that occurs while ``path`` is read as UTF-8 to an InputError."""
+    """Convert an OSError or a UnicodeDecodeError that occurs while ``path`` is read to an InputError."""
     try:
         yield
     except UnicodeDecodeError as error:
@@ -216,7 +231,7 @@ def read_json(path: Path) -> Any:
     """Read JSON.
 
     Raises:
-        InputError: The file is missing, truncated or badly encoded.
+        InputError: The file is missing, cannot be read, or is not JSON in UTF-8.
     """
     with reading(path):
         return json_of(path.read_bytes(), path)
@@ -226,7 +241,7 @@ def json_of(raw: bytes, path: Path, codec: str = "utf-8") -> Any:
     """Return the JSON value in the bytes of ``path``.
 
     Raises:
-        InputError: The bytes are not JSON.
+        InputError: The bytes are not text in ``codec`` or not JSON, or a number or the nesting is too large to read.
     """
     with reading(path):
         text = raw.decode(codec)
@@ -245,7 +260,12 @@ def json_of(raw: bytes, path: Path, codec: str = "utf-8") -> Any:
 
 
 def lines_of(handle: IO[bytes], path: Path) -> Iterator[tuple[int, str]]:
-    """Yield (line number, line without its line break) for each line of an open UTF-8 file. Errors name ``path``."""
+    """Yield (line number from 1, line without its line break) for each line of an open UTF-8 file.
+
+    Raises:
+        InputError: A line is not UTF-8 or has LONGEST_LINE bytes or more, or the content is packed, a PDF or UTF-16.
+            The error names ``path``.
+    """
     for number, raw in enumerate(iter(lambda: handle.readline(LONGEST_LINE), b""), start=1):
         if number == 1:
             check_is_text(raw[:START], path)
@@ -257,7 +277,11 @@ def lines_of(handle: IO[bytes], path: Path) -> Iterator[tuple[int, str]]:
 
 
 def decoded(raw: bytes, codec: str, path: Path, line: int) -> str:
-    """Decode a line. The error for a wrong byte names ``path`` and ``line``."""
+    """Decode a line.
+
+    Raises:
+        InputError: The bytes are not text in ``codec``. The error names ``path`` and ``line``.
+    """
     try:
         return raw.decode(codec)
     except UnicodeDecodeError as error:
@@ -276,7 +300,11 @@ def count_lines(path: Path) -> int:
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield (line number, line without its end) of a UTF-8 text file, in bounded memory."""
+    """Yield (line number from 1, line without its line break) of a UTF-8 text file, in bounded memory.
+
+    Raises:
+        InputError: The file is missing or cannot be read, or a line is not UTF-8 or too long (see ``lines_of``).
+    """
     with reading(path), path.open("rb") as handle:
         yield from lines_of(handle, path)
 
@@ -296,7 +324,8 @@ def only_writer(folder: Path) -> Iterator[None]:
     folders that were created for the output are removed.
 
     Raises:
-        InputError: Another process holds the lock. The error names the process.
+        InputError: Another process holds the lock, or the path has no name. The error names the process if it is known.
+        DiskError: The lock cannot be written.
     """
     place = folder.resolve()  # the other process may use another name of the same folder
     check_named(place)
@@ -359,6 +388,7 @@ def claimed(folder: Path) -> Iterator[None]:
 
     Raises:
         InputError: The folder exists, or another process writes it.
+        DiskError: The lock of the folder cannot be written.
     """
     with only_writer(folder):
         if folder.exists():
@@ -368,6 +398,11 @@ def claimed(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def claimed_folder(folder: Path) -> Iterator[Path]:
-    """Reserve a new folder, and yield a temporary folder that becomes it (see ``atomic_folder``)."""
+    """Reserve a new folder, and yield a temporary folder that becomes it (see ``atomic_folder``).
+
+    Raises:
+        InputError: The folder exists, or another process writes it.
+        DiskError: The folder cannot be written.
+    """
     with claimed(folder), atomic_folder(folder) as temporary:
         yield temporary

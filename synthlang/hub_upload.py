@@ -55,7 +55,7 @@ class Repository:
 
 
 def size_of(content: Content) -> int:
-    """Return the size of a file in bytes."""
+    """Return the size in bytes of a file, or of the content of one."""
     return len(content) if isinstance(content, bytes) else content.stat().st_size
 
 
@@ -65,7 +65,7 @@ def endpoint() -> str | None:
 
 
 def hub(token: str | None = None) -> Any:
-    """Return the hub's interface, with the given token or the one that ``hf auth login`` or HF_TOKEN gives."""
+    """Return an ``HfApi``, with the given token or the one that ``hf auth login`` or HF_TOKEN gives."""
     from huggingface_hub import HfApi
 
     return HfApi(endpoint=endpoint(), token=token)
@@ -109,7 +109,7 @@ def tried(call: Callable[[], T], place: str) -> T:
     """Return the result of a call to the hub.
 
     Raises:
-        InputError: The call fails. ``place`` is its place.
+        InputError: The call fails. The path of the error is ``place``. An InputError of the call is raised unchanged.
     """
     try:
         return call()

@@ -104,6 +104,7 @@ class Language(StrictModel):
 
     @property
     def requires(self) -> tuple[str, ...]:
+        """Names of the columns that the transforms read besides the forms, each once."""
         return tuple(dict.fromkeys(column for t in self.transforms for column in t.requires))
 
     @property
@@ -172,6 +173,10 @@ class Language(StrictModel):
         """Return the rewrite of a batch of the source: all transforms composed.
 
         Transforms see one more column, ``parent``, with the source word of each word.
+
+        Raises:
+            InputError: The batch lacks a column, the language is not bound to the counts or the vocabulary that it
+                needs, or a word cannot be rewritten.
         """
         current = replace(corpus, columns={**corpus.columns, "parent": corpus.form})
         result = step = None
@@ -204,14 +209,16 @@ class Language(StrictModel):
     def derive(self, corpus: Corpus) -> Corpus:
         """Return the batch in this language. Every label stays with its word.
 
-        Sentences that a transform drops are missing. The ids of the others are unchanged.
+        Sentences that a transform drops are missing. The ids of the others are unchanged. Errors are those of
+        ``rewrite``.
         """
         return self.rewrite(corpus).apply(corpus)
 
     def encode(self, derived: Corpus, vocabulary: Vocabulary) -> Encoded:
         """Return the token ids of a batch in this language.
 
-        A word that spells a control token becomes the unknown token.
+        A word that spells a control token becomes the unknown token. A language of tokens uses the vocabulary that it
+        is bound to, and not ``vocabulary``.
         """
         from synthlang.vocabulary import encode_corpus
 
@@ -223,7 +230,8 @@ class Language(StrictModel):
         """Restore the source sentences of a derived batch: invert(derive(x)) = x.
 
         Raises:
-            InputError: A transform has no inverse.
+            InputError: A transform has no inverse or lacks a column, letters of a script do not decode to UTF-8, or a
+                language of tokens is not bound to a vocabulary.
         """
         are_words = not self.on_tokens
         for transform, key in zip(reversed(self.transforms), reversed(self.keys), strict=True):
@@ -266,8 +274,8 @@ def bind_language(
     covers the counts and the vocabulary. A bound language derives any other source by the same counts.
 
     Raises:
-        InputError: The source lacks a column or the split to count, or transforms of tokens have no vocabulary, or one
-            without the tokens that they insert.
+        InputError: The source lacks a column or the split to count, a transform of tokens has no vocabulary, or the
+            vocabulary lacks a token that a transform inserts.
     """
     source = checked_source(language, source, "the source")
     bound = language.model_copy()
@@ -303,6 +311,9 @@ def parse_language(spec: str | dict[str, Any]) -> Language:
     A name is an entry of the catalogue, or is made of short names of transforms (``trans``, ``trans:0.5+perm``,
     ``trans+reorder@ga``). ``parent`` is the language without transforms. A number after a colon is the strength. A
     word after an @ is the main option: a script, an order model, a window. Either may come first.
+
+    Raises:
+        InputError: The name is unknown, the file cannot be read, or a setting is wrong.
     """
     if isinstance(spec, dict):
         return parse(Language, spec)
@@ -396,11 +407,16 @@ def portable(language: Language) -> tuple[dict[str, Any], dict[str, Path]]:
 
 
 def spec_yaml(language: Language) -> str:
+    """Return the text of the ``language.yaml`` that ``write_spec`` writes."""
     return write_yaml(portable(language)[0])
 
 
 def write_spec(language: Language, out: Path) -> list[Path]:
-    """Write language.yaml into a folder, together with the files named there, and return all paths."""
+    """Write language.yaml into a folder, together with the files named there, and return all paths.
+
+    Raises:
+        DiskError: A file cannot be written.
+    """
     _, files = portable(language)
     with atomic_file(out / "language.yaml", "w") as handle:
         handle.write(spec_yaml(language))

@@ -49,7 +49,8 @@ def model_config(path: Path) -> Any:
     """Read a ``config.json`` into a configuration object of transformers.
 
     Raises:
-        InputError: The file is not a config, a size is out of range, or transformers does not support the model type.
+        InputError: The file cannot be read or is not a config, a size is out of range, or transformers does not support
+            the model type or refuses the config.
     """
     data = read_json(path)
     kind = data.get("model_type") if isinstance(data, dict) else None
@@ -86,7 +87,8 @@ def check_tokenizer_file(path: Path) -> None:
     """Check one JSON file of a tokenizer before the tokenizers library opens it.
 
     Raises:
-        InputError: The file is not JSON, an id is out of range, or the table of a normalizer is damaged.
+        InputError: The file is missing or is not JSON, an id is not an integer from 0 to LARGEST_ID, or the table of a
+            normalizer is damaged.
     """
     data = read_json(path)
     for found in _ids(path.name, data):
@@ -169,6 +171,9 @@ def _stays_within(units: Ints, text: NDArray[np.uint8]) -> bool:
 
 
 def size_in(settings: Mapping[str, Any], size: str) -> int | None:
-    """Return a size in the content of a ``config.json``, under any of its names, or None if the config lacks it."""
+    """Return a size in the content of a ``config.json``, or None if the config lacks it.
+
+    ``size`` is the usual name of the size, such as ``hidden_size``. The config may have any of its OTHER_NAMES.
+    """
     found = (settings.get(name) for name in (size, *OTHER_NAMES.get(size, ())))
     return next((int(value) for value in found if value is not None), None)

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 class NpyWriter:
     """A file of a one-dimensional array of int64 that grows. Its bytes are those of ``numpy.save`` for the whole array.
 
-    NumPy pads the header so that it has one length for every number of items. It is written again at the end.
+    A writer is used as a context manager. The header has the same length for every number of items, and is written
+    again with the final number when the block ends without an error.
     """
 
     def __init__(self, path: Path) -> None:

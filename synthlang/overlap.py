@@ -16,7 +16,7 @@ from synthlang.corpus import Corpus
 
 @dataclass(frozen=True)
 class Overlap:
-    """Shared words of a source text and a derived text.
+    """Numbers of words that a source text and a derived text share.
 
     Attributes:
         types_shared: Number of the source's word types that also occur in the derived text.
@@ -37,11 +37,15 @@ class Overlap:
 
     @property
     def by_token(self) -> float:
-        """Share of the source's running words that the derived text also has, with multiplicity, 0–1."""
+        """Share of the source's running words that the derived text also has, with multiplicity, 0–1.
+
+        The share is 0 for an empty text.
+        """
         return self.tokens_shared / max(self.tokens, 1)
 
 
 def count_words(counts: Counter[str], corpus: Corpus) -> None:
+    """Add the number of occurrences of each word form of a batch to ``counts``."""
     names = corpus.form.names or ()
     used = np.bincount(corpus.form.codes, minlength=len(names))
     for code in np.flatnonzero(used).tolist():

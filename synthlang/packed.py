@@ -61,10 +61,11 @@ def check_is_text(start: bytes, path: Path) -> None:
 
 @contextmanager
 def open_packed(path: Path) -> Iterator[io.BufferedReader[Any]]:
-    """Open a gzip file.
+    """Open a gzip file for reading. An OSError, such as that of a missing file, is raised unchanged.
 
     Raises:
-        InputError: The file is not a gzip file, is damaged, or unpacks to more than the limit.
+        InputError: The file is not a gzip file, is damaged, or unpacks to more than ``most_unpacked`` bytes, or the
+            environment variable LIMIT is not a whole number.
     """
     try:
         with gzip.open(path) as packed:
@@ -99,9 +100,10 @@ class Limited(io.RawIOBase):
 
 
 def stated_size(path: Path) -> int:
-    """Return the unpacked size at the end of a gzip file, modulo 2**32, of its last member.
+    """Return the unpacked size in bytes, modulo 2**32, that the last member of a gzip file states at its end.
 
-    A file that is cut off or has other bytes at its end states any number.
+    The size of a file that is not a gzip file is 0. A file that is cut off or has other bytes at its end states any
+    number.
     """
     with path.open("rb") as file:
         if file.read(len(GZIP)) != GZIP or file.seek(0, os.SEEK_END) < SIZE:
@@ -128,7 +130,11 @@ def unpacks_to_more(path: Path, most: int) -> InputError:
 
 
 def most_unpacked(size: int) -> int:
-    """Return the number of bytes that a packed file of ``size`` bytes may unpack to."""
+    """Return the number of bytes that a packed file of ``size`` bytes may unpack to.
+
+    Raises:
+        InputError: The environment variable LIMIT is not a whole number.
+    """
     return max(FREE, _ratio() * size)
 
 

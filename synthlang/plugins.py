@@ -99,6 +99,9 @@ def optional_field(field: FieldInfo) -> tuple[Any, Any]:
 
     A field at its default is neither written nor part of a fingerprint, so the config can be read where the plugin
     is not installed.
+
+    Raises:
+        InputError: The field has no default.
     """
     if field.is_required():
         reason = f"the plugin's setting {field.annotation} has no default"

@@ -38,7 +38,10 @@ class Pace:
         self._samples = deque([(self._began, done)])
 
     def shown(self, done: float, total: float | None) -> str:
-        """Return the rate and, with a total, the time left. The text is empty until they can be estimated."""
+        """Return the rate and, with a total, the time left, as text. The text is empty until the rate is known.
+
+        The rate comes from the attribute ``done``. The time left is that from ``done`` to ``total``.
+        """
         now = time.monotonic()
         if self.done > self._samples[-1][1]:
             self._samples.append((now, self.done))
@@ -137,7 +140,7 @@ class Display:
             self._bars.stop()
 
     def report(self, task: str, done: int, total: int, note: str = "") -> None:
-        """Show that ``done`` of ``total`` units of a task are done."""
+        """Show that ``done`` of ``total`` units of a task are done, with a note such as a loss."""
         pace = self._paces.get(task)
         if pace is None or done < pace.done:  # the first report of a resumed run starts high
             pace = self._paces[task] = Pace(done)

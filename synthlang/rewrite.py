@@ -97,7 +97,7 @@ class Rewrite:
         return replace(moved, affected=affected)
 
     def take(self, rows: NDArray[np.int64]) -> Rewrite:
-        """Return the output sentences at ``rows``, in that order, with the counts of the whole batch."""
+        """Return the output sentences at ``rows`` [n], in that order, with the counts of the whole batch."""
         lengths = np.diff(self.offsets)[rows]
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         words = np.arange(offsets[-1], dtype=np.int64) + np.repeat(self.offsets[:-1][rows] - offsets[:-1], lengths)
@@ -193,7 +193,7 @@ def _carry(column: Column, rows: NDArray[np.int64]) -> Column:
 
 
 def mentions(ner: Column, offsets: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[str, ...]]:
-    """Return for each word its mention (−1 outside) and its entity kind, and the names of the kinds.
+    """Return for each word its mention and its entity kind (−1 outside), [words] each, and the names of the kinds.
 
     A mention starts at B-X, or at an I-X that does not continue a mention of X, as CoNLL's scorer repairs such
     tags. A mention never crosses a sentence boundary.

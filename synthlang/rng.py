@@ -36,8 +36,8 @@ def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
 def random_bits(key: int, *counters: Integers) -> NDArray[np.uint64]:
     """Return 64 random bits for each element of the broadcast ``counters`` (integers ≥ 0).
 
-    The shape is the broadcast shape of the counters. The equation is h0 = mix(key + γ), h_i = mix(h_{i-1} +
-    γ·(counter_i + 1)), with γ the golden ratio in 64 bits.
+    The shape is the broadcast shape of the counters, or [1] if all of them are single numbers or there are none. The
+    equation is h0 = mix(key + γ), h_i = mix(h_{i-1} + γ·(counter_i + 1)), with γ the golden ratio in 64 bits.
     """
     with np.errstate(over="ignore"):
         state = _mix(np.asarray([key], dtype=np.uint64) + GOLDEN)
@@ -48,7 +48,7 @@ def random_bits(key: int, *counters: Integers) -> NDArray[np.uint64]:
 
 
 def uniform(key: int, *counters: Integers) -> NDArray[np.float64]:
-    """Return uniform numbers in [0, 1) with 53 bits, one for each element of ``counters``."""
+    """Return uniform numbers in [0, 1) with 53 bits, in the shape of ``random_bits`` for the same arguments."""
     return (random_bits(key, *counters) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
@@ -60,5 +60,5 @@ def uniform_of_keys(keys: Sequence[int]) -> NDArray[np.float64]:
 
 
 def permutation(key: int, size: int) -> NDArray[np.int64]:
-    """Return a random permutation of 0 … size − 1, a function of (key, size)."""
+    """Return a random permutation of 0 … size − 1, a function of (key, size), [size]."""
     return np.argsort(random_bits(key, np.arange(size)), kind="stable").astype(np.int64)

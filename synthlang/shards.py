@@ -46,7 +46,15 @@ def _parents(source: Source, language: Language, tokenizer: LanguageTokenizer) -
 
 @dataclass(frozen=True, eq=False)
 class Shards:
-    """Open shards: the arrays and the manifest of their folder. All arrays but ``counts`` are memory-mapped."""
+    """Open shards: the arrays and the manifest of their folder. All arrays but ``counts`` are memory-mapped.
+
+    Attributes:
+        tokens: Ids of all sentences, [tokens] uint16 or uint32.
+        offsets: Start of each sentence in ``tokens``, [sentences + 1].
+        counts: Number of occurrences of each id, [ids of the tokenizer].
+        sentence_ids: Number of each sentence in its split, [sentences].
+        manifest: Content of ``manifest.json``.
+    """
 
     tokens: NDArray[Any]
     offsets: NDArray[np.int64]
@@ -81,7 +89,8 @@ def write_shards(source: Source, split: str, language: Language, tokenizer: Lang
     """Derive a split, encode it and write it, batch by batch, in memory that does not grow with the text.
 
     Raises:
-        InputError: The language drops every sentence of the split.
+        InputError: The folder exists, the split cannot be read or derived, or the language drops all of its sentences.
+        DiskError: The folder cannot be written.
     """
     size = tokenizer.size
     dtype = np.dtype("<u2" if size <= 2**16 else "<u4")
@@ -143,7 +152,8 @@ def read_shards(folder: Path, expected: str | None = None) -> Shards:
         expected: The fingerprint that the shards must have (``shards_fingerprint``).
 
     Raises:
-        InputError: The shards have another fingerprint or format, or a file is damaged.
+        InputError: The folder has no manifest of shards, the shards have another fingerprint or format, or a file is
+            missing or damaged.
     """
     manifest = read_json(folder / "manifest.json")
     if not isinstance(manifest, dict) or not manifest.keys() >= KEYS:

@@ -24,7 +24,7 @@ MOST = {"sentences": 300, "dev": 60, "test": 60}
 
 
 def smaller(config: C) -> C:
-    """Return a copy of the config that runs in seconds."""
+    """Return a copy of the config with the smaller values of ``smoke`` and with few sentences of each source."""
     update = {name: _smaller(value) for name, value in config if name in type(config).model_fields}
     for name in SOURCES & update.keys():
         value = getattr(config, name)

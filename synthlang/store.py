@@ -31,10 +31,10 @@ class Store:
         build: Callable[[Path], None],
         is_intact: Callable[[Path], bool] = lambda path: not damaged_files(path),
     ) -> Path:
-        """Return the folder of an artifact. ``build(path)`` makes it atomically if it is missing or not intact.
+        """Return the folder of an artifact. ``build(path)`` must make it atomically if it is missing or not intact.
 
         If two processes need the same artifact, the second waits. The lock belongs to the operating system, so a
-        killed process does not keep it.
+        killed process does not keep it. An error of ``build`` is raised unchanged.
         """
         path = self.path(kind, fingerprint)
         if path.exists() and is_intact(path):
@@ -50,7 +50,7 @@ class Store:
         return path
 
     def lock(self, kind: str, fingerprint: str) -> FileLock:
-        """Return the lock of one artifact, for builders that continue the work of a killed builder."""
+        """Return the unlocked ``FileLock`` of one artifact, for builders that continue the work of a killed builder."""
         locks = self.root / self.LOCKS
         locks.mkdir(parents=True, exist_ok=True)
         return FileLock(locks / f"{kind}-{fingerprint}")

@@ -74,7 +74,7 @@ def read_yaml(path: str | PathLike[str]) -> Any:
     """Return the value of a YAML file.
 
     Raises:
-        InputError: The file cannot be read. The error names the line of the fault.
+        InputError: The file is missing, is not UTF-8 text, or is not YAML. An error of syntax names the line.
     """
     with reading(Path(path)):
         raw = Path(path).read_bytes()
@@ -84,7 +84,12 @@ def read_yaml(path: str | PathLike[str]) -> Any:
 
 
 def parse_yaml(text: str, path: str | PathLike[str]) -> Any:
-    """Return the value of one YAML document. Errors name ``path``."""
+    """Return the value of one YAML document, with integer keys as texts.
+
+    Raises:
+        InputError: The text is not YAML, declares another version than 1.2, has a key twice, a key that is neither a
+            text nor an integer, or a tag of an object. The error names ``path``.
+    """
     if OTHER_VERSION.match(text):
         hint = "delete the %YAML line"
         raise InputError("declares a YAML version other than 1.2", path, hint=hint, code="unsupported")

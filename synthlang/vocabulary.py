@@ -53,7 +53,7 @@ LONGEST_LEARNED = 10_000  # characters of a word; the time of training grows wit
 
 
 def train_tokenizer(texts: Iterable[str], size: int, min_frequency: int = 2) -> Tokenizer:
-    """Train a byte-level BPE of at most ``size`` tokens, specials and 256 bytes included.
+    """Train a byte-level BPE of at most ``size`` tokens, the five special tokens and the 256 bytes included.
 
     Args:
         texts: Sentences of words, separated by single spaces.
@@ -61,7 +61,7 @@ def train_tokenizer(texts: Iterable[str], size: int, min_frequency: int = 2) -> 
         min_frequency: Smallest count of a pair of tokens that is merged.
 
     Raises:
-        InputError: The size is smaller than the number of specials and bytes.
+        InputError: The size is smaller than the number of special tokens and bytes.
     """
     smallest = len(SPECIAL_TOKENS) + 256
     if size < smallest:
@@ -179,7 +179,11 @@ class Vocabulary:
         return fingerprint("vocabulary", format=FORMAT, tokenizer=json.loads(self.parent.to_str()))
 
     def save(self, folder: Path, script: Script | None = None) -> None:
-        """Write a tokenizer folder that ``AutoTokenizer.from_pretrained`` loads."""
+        """Write the tokenizer of a language in ``script`` as a folder that ``AutoTokenizer.from_pretrained`` loads.
+
+        Raises:
+            DiskError: A file cannot be written.
+        """
         save_tokenizer(self.tokenizer(script), folder)
 
     @staticmethod
@@ -187,7 +191,7 @@ class Vocabulary:
         """Read the source's tokenizer from a folder that ``save`` wrote.
 
         Raises:
-            InputError: The folder has no tokenizer, or a tokenizer of another kind.
+            InputError: The folder has no tokenizer, a damaged one, or one of another kind.
         """
         path = folder / "tokenizer.json"
         if not path.exists():
@@ -205,7 +209,7 @@ def read_tokenizer(path: Path) -> Tokenizer:
     """Read a tokenizer from its tokenizer.json.
 
     Raises:
-        InputError: The file is not a tokenizer.
+        InputError: The file is missing, damaged or not a tokenizer.
     """
     check_tokenizer_file(path)
     try:
@@ -257,7 +261,12 @@ class Encoded:
     control_words: int = 0
 
     def as_text(self, control: Collection[int] = CONTROL, unknown: int = UNK) -> Encoded:
-        """Replace control tokens, which occur in a text only by chance, by the unknown token."""
+        """Replace control tokens, which occur in a text only by chance, by the unknown token, and count their words.
+
+        Args:
+            control: Ids of the control tokens.
+            unknown: Id of the unknown token.
+        """
         spelled = np.isin(self.ids, list(control))
         if not spelled.any():
             return self
@@ -333,12 +342,13 @@ class Subwords:
         return Rewrite(encoded.word_offsets[corpus.offsets], source_index, form)
 
     def encode(self, corpus: Corpus) -> Encoded:
+        """Return the ids of a corpus whose words are tokens, with one id for each word."""
         table = np.asarray([self._id(name) for name in corpus.form.names or ()], np.int64)
         codes = corpus.form.codes
         return Encoded(table[codes] if len(codes) else codes.astype(np.int64), np.arange(len(codes) + 1))
 
     def join(self, corpus: Corpus) -> Corpus:
-        """Join the tokens of each word to that word."""
+        """Join the tokens of each word to that word, which gets the labels of its first token."""
         first = starts_word(corpus.form, self.script)
         first[corpus.offsets[:-1][corpus.lengths > 0]] = True
         rows = np.flatnonzero(first)
@@ -351,7 +361,7 @@ class Subwords:
         return joined.apply(_heads_to_first(corpus, rows, first))
 
     def token_counts(self, words: Mapping[str, int]) -> Counter[str]:
-        """Count the tokens of the source language in a text, given the counts of its words."""
+        """Return the number of occurrences of each token in a source text, given the counts of its words."""
         counts: Counter[str] = Counter()
         encodings = self.vocabulary.parent.encode_batch(list(words), add_special_tokens=False)
         for encoding, count in zip(encodings, words.values(), strict=True):

@@ -86,7 +86,10 @@ def cores() -> int:
 
 
 def warm_up(module: str) -> Any:
-    """Start the server that workers are forked from, without waiting for its imports, and return the context."""
+    """Start the server that workers are forked from, and return the multiprocessing context of the workers.
+
+    The server imports ``module`` in the background. A system without such servers gets the context ``spawn``.
+    """
     methods = multiprocessing.get_all_start_methods()
     # A plain fork would copy the threads of other libraries in an inconsistent state.
     context: Any = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")

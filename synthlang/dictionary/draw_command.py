@@ -59,8 +59,11 @@ class Candidates:
 def derived_words(source: Source, language: Language, progress: Callable[[int], None] | None = None) -> Candidates:
     """Pair each word of the training text with every form that it has in the language.
 
-    The forms of a word are sorted by frequency. Deleted and inserted words are in no pair. ``progress(sentences)`` is
-    called after each batch.
+    The forms of a word are sorted by frequency. Deleted and inserted words and words with white space are in no pair.
+    ``progress(sentences)`` is called after each batch.
+
+    Raises:
+        InputError: The source lacks a column or the training split, or the language cannot be applied to a sentence.
     """
     source = checked_source(language, source, "the source")
     language = bind_language(language, source)
@@ -89,7 +92,10 @@ def derived_words(source: Source, language: Language, progress: Callable[[int], 
 def natural_words(muse: Path, source: Source | None = None, target: Source | None = None) -> Candidates:
     """Return the pairs of a MUSE file whose words occur in the training texts of the given sources.
 
-    Case matters: a lower-case dictionary covers only lower-case words.
+    Case matters: a lower-case dictionary covers only lower-case words. Without sources, all pairs are returned.
+
+    Raises:
+        InputError: The file or a text cannot be read, or a source lacks the training split.
     """
     words = WordDictionary.of(read_muse(muse))
     from_counts, to_counts = (None if text is None else word_counts(text) for text in (source, target))
@@ -108,7 +114,9 @@ def write_drawn(candidates: Candidates, spec: DictionarySpec, folder: Path) -> d
     spec counts only the source words of the candidates.
 
     Raises:
-        InputError: The candidates are empty.
+        InputError: The candidates are empty, the settings need word counts that the candidates lack, or the folder
+            exists or is being written by another process.
+        DiskError: The folder cannot be written.
     """
     if not len(candidates.words):
         reasons = listed(candidates.left_out) or "the text has no word"
@@ -137,7 +145,7 @@ def dictionary_command(
 ) -> dict[str, Any]:
     """Draw a dictionary, write its folder and return the manifest.
 
-    See ``synthlang.draw_dictionary`` for the arguments.
+    See ``synthlang.draw_dictionary`` for the arguments and the errors.
     """
     settings = parse(DictionarySpec, {"coverage": coverage, "by": by, "order": order, "seed": seed}, "dictionary")
     if out.exists():

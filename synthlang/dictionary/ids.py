@@ -110,7 +110,8 @@ def word_files(path: str | Mapping[str, str] | None, names: Sequence[str]) -> di
     """Read the words of each language that has a file, by the number of the language in ``names``.
 
     Raises:
-        InputError: A file is missing, a language is unknown, or one file is given for several languages.
+        InputError: A file is missing or cannot be read, a name is not one of ``names`` other than the first, or a
+            single path is given and ``names`` are not exactly two.
     """
     if path is None:
         return {}
@@ -185,7 +186,13 @@ _ESCAPES = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\"})
 
 @dataclass(frozen=True, eq=False)
 class IdDictionary:
-    """Pairs of ids, [n, 2] int64, and the languages of both sides, [n, 2] int64. The first language is 0."""
+    """A drawn dictionary as pairs of ids.
+
+    Attributes:
+        pairs: Id in the first language and id of its translation, [n, 2] int64.
+        languages: Numbers of the languages of both ids, [n, 2] int64. The first language is 0.
+        manifest: Content of ``manifest.json``.
+    """
 
     pairs: NDArray[np.int64]
     languages: NDArray[np.int64]
@@ -214,7 +221,8 @@ def build_id_dictionary(
         own_rows: True if each language has separate embeddings, so that an id also translates itself.
 
     Raises:
-        InputError: The run has one language, a dictionary file cannot be used, or no pair can be drawn.
+        InputError: The run has one language, a dictionary file cannot be used, no pair can be drawn, or the stored
+            dictionary is damaged.
     """
     names = [language.name for language in id_space.languages]
     if len(names) < 2:
@@ -300,7 +308,11 @@ def _texts(tokenizer: Any, ids: NDArray[np.int64]) -> list[str]:
 
 
 def read_id_dictionary(folder: Path) -> IdDictionary:
-    """Read a stored dictionary and check it against its manifest."""
+    """Read a stored dictionary and check it against its manifest.
+
+    Raises:
+        InputError: A file is missing or differs from the manifest.
+    """
     manifest = read_json(folder / "manifest.json")
     for name, expected in manifest["sha256"].items():
         if not (folder / name).is_file() or sha256_file(folder / name) != expected:
@@ -344,7 +356,12 @@ class Synonyms:
     def draw(
         self, languages: NDArray[np.int64], ids: NDArray[np.int64], random: NDArray[np.float64]
     ) -> tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64]]:
-        """Draw one translation of each token uniformly, by the numbers ``random`` in [0, 1).
+        """Draw one translation of each token uniformly.
+
+        Args:
+            languages: Numbers of the languages of the tokens.
+            ids: Ids of the tokens, in the shape of ``languages``.
+            random: Random numbers in [0, 1) that decide the draws, in the same shape.
 
         Returns:
             Three arrays of the shape of ``ids``: True if there is a translation, its id and its language. Without a

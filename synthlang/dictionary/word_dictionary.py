@@ -38,7 +38,7 @@ def read_muse(path: Path) -> list[Pair]:
     """Read the distinct pairs of a MUSE file, in the order of its lines.
 
     Raises:
-        InputError: A line does not have exactly two words.
+        InputError: The file cannot be read or has no pair, or a line does not have exactly two words.
     """
     pairs: dict[Pair, None] = {}
     for number, words in _lines(path):
@@ -57,7 +57,8 @@ def read_weighted(path: Path) -> dict[Pair, float]:
     The third column is the weight. In a file of two columns each pair has the weight 1.
 
     Raises:
-        InputError: A line is malformed, only some lines have a weight, or a pair has two weights.
+        InputError: The file cannot be read or has no pair, a line does not have two or three columns, a weight is not a
+            number above 0, only some lines have a weight, or a pair has two weights.
     """
     weights: dict[Pair, float] = {}
     columns = 0
@@ -108,6 +109,7 @@ def write_muse(pairs: Iterable[Pair], path: Path) -> None:
 
     Raises:
         InputError: A word is empty or contains white space.
+        DiskError: The file cannot be written.
     """
     with atomic_file(path, "w") as handle:
         for source, target in pairs:
@@ -242,6 +244,9 @@ class WordDictionary:
 
         ``counts`` counts the source words in a text. Without it, only ``by: type`` with ``order: uniform`` is possible.
         The uniform draw hashes the word itself, so it does not depend on the other words.
+
+        Raises:
+            InputError: The settings need word counts, and there are none.
         """
         if counts is None and (spec.by == "token" or spec.order == "frequent"):
             key, value = ("by", "token") if spec.by == "token" else ("order", "frequent")
@@ -254,7 +259,10 @@ class WordDictionary:
         return WordDictionary.of([pair for pair in self.pairs if pair[0] in chosen])
 
     def coverage(self, counts: Mapping[str, int], side: str = "source") -> dict[str, float]:
-        """Return the shares of types and of running words of a text that the words of one side cover."""
+        """Return the shares of the ``types`` and ``tokens`` (running words) of a text that one side covers, 0–1.
+
+        ``counts`` maps the words of the text to their numbers of occurrences. ``side`` is ``source`` or ``target``.
+        """
         words = set(self.source if side == "source" else self.target)
         running = sum(counts.values())
         types = sum(1 for word in words if counts.get(word, 0) > 0)
@@ -286,7 +294,12 @@ def write_words(
     parents: Mapping[str, str],
     report: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Write the folder of a drawn dictionary and return its manifest, which includes ``report``."""
+    """Write the folder of a drawn dictionary and return its manifest, which includes ``parents`` and ``report``.
+
+    Raises:
+        InputError: The folder exists, another process writes it, or a word is empty or contains white space.
+        DiskError: The folder cannot be written.
+    """
     with claimed_folder(folder) as temporary:
         write_muse(dictionary.pairs, temporary / FILE)
         made_of = {"spec": spec.drawing, "parents": dict(parents)}

@@ -83,6 +83,9 @@ def card_header(
         tags: Tags on the hub.
         task_categories: Categories of tasks on the hub.
         more: Further keys of the header.
+
+    Raises:
+        InputError: The licence cannot be an SPDX id.
     """
     spdx = check_licence(licence).lower()
     header: dict[str, Any] = {"pretty_name": pretty_name}

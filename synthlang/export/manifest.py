@@ -41,7 +41,15 @@ SHOWN = 1200  # characters of an example
 def write_language_card(
     manifest: Mapping[str, Any], language: Language, columns: tuple[str, ...], codes: tuple[str, ...], examples: Any
 ) -> str:
-    """Write README.md from the manifest, the language ``codes`` of the source and an example row of each config."""
+    """Return the text of README.md.
+
+    Args:
+        manifest: Content of the manifest, with or without checksums.
+        language: The derived language.
+        columns: Word columns of the source.
+        codes: Codes of the languages of the source.
+        examples: An example row of each configuration, by name.
+    """
     sizes = manifest["splits"]
     files = {
         c: {n: f"data/{c}/{n}-*.parquet" for n, s in sizes.items() if s["sentences" if c == "parent" else "kept"]}
@@ -162,7 +170,7 @@ Record = Mapping[str, Any]
 def write_manifest(
     plan: ExportPlan, source: Source, records: Sequence[Record], about: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Write README.md, language.yaml and, last, manifest.json, and return the manifest.
+    """Write README.md, language.yaml, any tokenizers and, last, manifest.json, and return the manifest.
 
     ``about`` holds the entries of the manifest that do not depend on the shards, such as fingerprint and licence.
     """
@@ -214,7 +222,8 @@ def verify_manifest(folder: Path) -> dict[str, Any]:
     """Return the manifest of a data set after checking every file against it.
 
     Raises:
-        InputError: A file is missing, was changed, or is not in the manifest.
+        InputError: The manifest is missing or has no checksums, or a file is missing, was changed, or is not in the
+            manifest.
     """
     manifest = read_json(folder / "manifest.json")
     if not isinstance(manifest, dict) or not isinstance(manifest.get("sha256"), dict):
@@ -258,7 +267,7 @@ def data_set_repository(folder: Path, repo_id: str) -> Repository:
     """Verify a data set folder, and return the repository that it becomes.
 
     Raises:
-        InputError: The name is not valid, or a file differs from the manifest.
+        InputError: The name is not valid, or the folder does not pass ``verify_manifest``.
     """
     check_repository(repo_id)
     manifest = verify_manifest(folder)
@@ -269,6 +278,9 @@ def data_set_repository(folder: Path, repo_id: str) -> Repository:
 def push_to_hub(folder: Path, repo_id: str, private: bool = True, api: Any | None = None) -> str:
     """Verify a data set folder, upload it to the repository ``repo_id`` and return its address.
 
-    See ``synthlang.hub_upload`` for the other arguments and the errors.
+    See ``synthlang.hub_upload.upload`` for ``private`` and ``api``.
+
+    Raises:
+        InputError: The folder does not pass ``verify_manifest``, the name is not valid, or the upload fails.
     """
     return upload(data_set_repository(folder, repo_id), private, api)[0]

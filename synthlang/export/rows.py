@@ -33,7 +33,12 @@ from synthlang.rng import key_of, random_bits
 
 @dataclass(frozen=True)
 class Strings:
-    """Strings as UTF-8: string i is ``data[offsets[i] : offsets[i + 1]]``."""
+    """Strings as UTF-8: string i is ``data[offsets[i] : offsets[i + 1]]``.
+
+    Attributes:
+        offsets: Start of each string in ``data`` in bytes, [strings + 1].
+        data: The bytes of all strings.
+    """
 
     offsets: NDArray[np.int32]
     data: bytes
@@ -58,7 +63,7 @@ class Strings:
 
 
 def numbers(values: NDArray[Any]) -> Any:
-    """Turn 32-bit or 64-bit integers into an Arrow array."""
+    """Turn int32 or int64 values [n] into an Arrow array."""
     kinds = {np.dtype(np.int32): pa.int32(), np.dtype(np.int64): pa.int64()}
     values = np.ascontiguousarray(values)
     return pa.Array.from_buffers(kinds[values.dtype], len(values), [None, pa.py_buffer(values)])
@@ -71,13 +76,16 @@ def flags(values: NDArray[np.bool_]) -> Any:
 
 
 def lists(offsets: NDArray[np.int64], values: Any) -> Any:
-    """Return an Arrow list for each sentence. ``offsets`` [sentences + 1] are its bounds in ``values``."""
+    """Return an Arrow array of one list for each sentence.
+
+    ``offsets`` [sentences + 1] holds the bounds of the lists in the Arrow array ``values``.
+    """
     assert offsets[-1] < 2**31, "a batch has fewer than 2 billion words"
     return pa.ListArray.from_arrays(numbers(offsets.astype(np.int32)), values)
 
 
 def coded(codes: NDArray[np.int32], names: Any) -> Any:
-    """Turn codes into a dictionary array of names."""
+    """Turn codes [n], which index the Arrow array ``names``, into an Arrow dictionary array."""
     return pa.DictionaryArray.from_arrays(numbers(codes.astype(np.int32, copy=False)), names)
 
 
@@ -110,12 +118,12 @@ class LanguageBatch:
 
     @property
     def words(self) -> Any:
-        """The words of each sentence."""
+        """The words of each sentence, as an Arrow array of lists."""
         return lists(self.corpus.offsets, coded(self.corpus.form.codes, self.names.array))
 
     @property
     def text(self) -> Any:
-        """The words of each sentence, separated by single spaces."""
+        """The words of each sentence, separated by single spaces, as an Arrow array of strings."""
         words = self.names.array.take(numbers(self.corpus.form.codes))
         return pc.binary_join(lists(self.corpus.offsets, words), Strings.of([" "]).array[0])
 
@@ -123,7 +131,7 @@ class LanguageBatch:
 def tables_of(
     parent: LanguageBatch, derived: LanguageBatch, rewrite: Rewrite, ids_of: Mapping[str, Any] | None = None
 ) -> dict[str, pa.Table]:
-    """Return a table for each of CONFIGS.
+    """Return the Arrow table of each configuration of CONFIGS, by name.
 
     Args:
         parent: The batch in the source language.
@@ -156,7 +164,7 @@ def _labels(corpus: Corpus) -> dict[str, Any]:
 
 
 def column_values(column: Column) -> Any:
-    """Return the values of a column: numbers, or codes of distinct names."""
+    """Return the values of a column as an Arrow array: numbers, or a dictionary array of distinct names."""
     if column.names is None:
         return numbers(column.codes.astype(np.int32, copy=False))
     distinct = Column.of(column.names)
@@ -191,7 +199,7 @@ class Types:
 
 
 def hash_strings(strings: Strings) -> NDArray[np.uint64]:
-    """Return the hash of each string."""
+    """Return the 64-bit hash of each string, [strings]."""
     offsets = strings.offsets.astype(np.int64)
     lengths = np.diff(offsets)
     values = np.frombuffer(strings.data, np.uint8).astype(np.uint64) + np.uint64(1)
@@ -224,7 +232,7 @@ def _summed(hashes: NDArray[np.uint64], counts: NDArray[np.int64]) -> Types:
 
 
 def overlap_of(parent: Types, derived: Types) -> Overlap:
-    """Compute the overlap of two texts, as defined by ``synthlang.overlap.overlap``."""
+    """Compute the overlap of two texts (see ``synthlang.overlap.Overlap``) from their word types."""
     _, ours, theirs = np.intersect1d(parent.hashes, derived.hashes, assume_unique=True, return_indices=True)
     shared = int(np.minimum(parent.counts[ours], derived.counts[theirs]).sum())
     return Overlap(len(ours), len(parent.hashes), shared, int(parent.counts.sum()))

@@ -84,7 +84,10 @@ def write_shards(plan: ExportPlan, source: Source, workers: int, progress: Progr
     """Write all shards, and return their records in the order of splits and sentences.
 
     Raises:
-        InputError: The source has no sentence, or the language drops all of them.
+        InputError: The source has no sentence or cannot be read, or the language drops all sentences or cannot be
+            applied to one of them.
+        DiskError: A shard cannot be written.
+        WorkerDiedError: A worker was killed.
     """
     records: list[Record] = []
     missing = _missing(plan, source, records, progress)
@@ -180,6 +183,11 @@ def export_language(
         command: The command on the card that rebuilds the folder.
         vocabulary: Vocabulary of the source language, which adds token ids and both tokenizers.
         counted_in: Split whose words were counted for language and vocabulary, if not the training split.
+
+    Raises:
+        InputError: The licence is not an SPDX id, the language cannot be bound or applied to the source, no sentence is
+            left, the folder or its unfinished export holds other data, or another process writes it.
+        DiskError: The data set cannot be written, or a worker was killed. The same command resumes.
     """
     licence = check_licence(licence or getattr(source, "licence", None) or UNKNOWN_LICENCE)
     workers = min(workers, cores())
@@ -214,7 +222,8 @@ def finished_export(folder: Path, fingerprint: str, licence: str | None = None) 
     """Return the manifest of a finished data set after checking its fingerprint, its licence and its files.
 
     Raises:
-        InputError: The folder holds other data, has another licence, or has a missing or damaged file.
+        InputError: The folder has no manifest or another fingerprint, has another licence than a given one, or has a
+            missing or damaged file.
     """
     manifest = read_json(folder / "manifest.json") if (folder / "manifest.json").is_file() else None
     if not isinstance(manifest, dict) or manifest.get("fingerprint") != fingerprint:

@@ -48,7 +48,7 @@ class BatchIds:
 
 
 def batch_ids(vocabulary: Vocabulary, language: Language, parent: Corpus, derived: Corpus) -> tuple[BatchIds, BatchIds]:
-    """Return the ids of a batch in the source language and in the derived one."""
+    """Return the ids of the batch ``parent`` in the source language and of ``derived`` in the derived one."""
     from synthlang.vocabulary import encode_corpus  # imports the tokenizers, which most exports do not need
 
     size = vocabulary.size_with(language.script)
@@ -71,7 +71,7 @@ def overlap_of_ids(parent: NDArray[np.int64], derived: NDArray[np.int64]) -> Ove
 
 
 def write_tokenizers(vocabulary: Vocabulary, language: Language, out: Path) -> list[Path]:
-    """Write both tokenizers as folders that AutoTokenizer loads, and return their files.
+    """Write both tokenizers as folders that AutoTokenizer loads, and return the paths of their files.
 
     With ``unit: token``, the tokenizer of the derived language returns the ids of a text in their original order,
     because a tokenizer cannot move tokens.
@@ -87,14 +87,23 @@ SPLIT_NAMES = {"train": "train", "dev": "validation", "test": "test"}  # the hub
 
 @dataclass(frozen=True)
 class ExportPlan:
-    """The settings that all shards of an export share. ``folder`` is the partial folder."""
+    """The settings that all shards of an export share.
+
+    Attributes:
+        language: The derived language, bound to the counts and the vocabulary that it needs.
+        folder: Folder of the unfinished export.
+        vocabulary: Vocabulary of the source language, or None for a data set without token ids.
+    """
 
     language: Language
     folder: Path
     vocabulary: Vocabulary | None = None
 
     def data(self, config: str, split: str, number: int) -> Path:
-        """Return the parquet file of a shard."""
+        """Return the path of the parquet file of a shard in one configuration.
+
+        A configuration without a row has no file.
+        """
         return self.folder / "out" / "data" / config / f"{SPLIT_NAMES[split]}-{number:05d}.parquet"
 
     def record(self, split: str, number: int) -> Path:
@@ -102,7 +111,7 @@ class ExportPlan:
         return self.folder / "done" / f"{split}-{number:05d}.json"
 
     def types(self, split: str, number: int) -> Path:
-        """Return the file of a shard's word types."""
+        """Return the path of the file with the word types of a shard."""
         return self.folder / "done" / f"{split}-{number:05d}.npz"
 
 
@@ -181,7 +190,7 @@ class ShardFiles:
         self._waiting = self._thread.submit(self._write, tables)
 
     def finish(self) -> None:
-        """Wait until all batches are written."""
+        """Wait until all batches are written. A failure of the last batch is raised here."""
         if self._waiting is not None:
             self._waiting.result()
 

@@ -59,6 +59,7 @@ class BagCache:
         return [row.tobytes() + end for row in own[types]]
 
     def get(self, key: bytes) -> Floats | None:
+        """Return the cumulative weights of a bag, [n!], or None if the cache lacks them."""
         row = self._rows.get(key)
         if row is not None:
             self._rows.move_to_end(key)
@@ -231,6 +232,9 @@ def distribution(
         substrate_weight: The weight m of the substrate.
         labels: ``mapped`` converts an item to the label scheme of the model, ``faithful`` looks it up unchanged.
         corpus_labels: The label scheme of the corpus.
+
+    Raises:
+        InputError: ``labels`` or ``corpus_labels`` has an unknown value.
     """
     for key, value, known in (
         ("labels", labels, ("mapped", "faithful")), ("corpus_labels", corpus_labels, ("ud1", "ud2")),
@@ -262,6 +266,12 @@ def _shared(
 def shared_distribution(
     model: str, substrate: str | None, weight: float, labels: str, scheme: Scheme
 ) -> dict[NodeClass, ClassDistribution]:
-    """Return the ``distribution`` of models given by name. The last few are cached until a model file changes."""
+    """Return the ``distribution`` of models given by name or path. The last few are cached until a model file changes.
+
+    ``scheme`` is the label scheme of the corpus.
+
+    Raises:
+        InputError: A model does not exist or cannot be read, or ``labels`` or ``scheme`` has an unknown value.
+    """
     contents = (load_model(model).content, load_model(substrate).content if substrate else None)
     return _shared(model, substrate, contents, weight, labels, scheme)

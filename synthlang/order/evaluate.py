@@ -54,6 +54,7 @@ class Direction:
 
     @staticmethod
     def of(groups: Iterable[Nodes]) -> Direction:
+        """Count the dependents of all nodes."""
         found = Direction(Counter(), Counter())
         for nodes in groups:
             pairs, left = _sides(nodes)
@@ -62,6 +63,7 @@ class Direction:
         return found
 
     def p_left(self, pair: Pair) -> float:
+        """Return the smoothed probability that a dependent is left of its head: (left + 1) / (left + right + 2)."""
         return (self.left[pair] + 1) / (self.left[pair] + self.right[pair] + 2)
 
     def log_likelihood(self, nodes: Nodes) -> Floats:
@@ -100,7 +102,8 @@ def evaluate(
         corpus_labels: The label scheme of both texts.
 
     Returns:
-        For each class a dictionary with these keys:
+        For each class of the model, and for ``all``, a dictionary with these keys. Without nodes, it has only the first
+        two. The keys of ``direction`` need ``training``:
 
         nodes, items       number of nodes and of items
         model              mean log-likelihood of a node, in nats
@@ -165,7 +168,10 @@ def table(scores: dict[str, dict[str, Any]]) -> str:
 
 
 def shares(corpus: Corpus) -> dict[Pair, tuple[float, int]]:
-    """Return for each (head's tag, arc) the share of dependents before the head, and the number of dependents."""
+    """Return for each (head's tag, arc) the share of dependents before the head, 0–1, and the number of dependents.
+
+    Only heads with a tag of CLASS_OF_HEAD (NOUN, PROPN, PRON, VERB) count.
+    """
     before, total = Counter[Pair](), Counter[Pair]()
     parent = Forest.of(corpus).parent
     upos, arc = corpus.columns["upos"].values(), corpus.columns["deprel"].values()
@@ -183,8 +189,9 @@ def closeness(parent: Corpus, reordered: Corpus, target: Corpus, enough: int = E
     Only relations with at least ``enough`` dependents in both treebanks count.
 
     Returns:
-        The shares of each relation as ``pairs``, and the mean absolute differences ``before`` and ``after``. The
-        keys ``before_weighted`` and ``after_weighted`` hold means weighted by the counts in ``parent``.
+        The number of ``relations``, the shares of each relation as ``pairs``, and the mean absolute differences
+        ``before`` and ``after``. The keys ``before_weighted`` and ``after_weighted`` hold means weighted by the counts
+        in ``parent``. The four means are None if no relation counts.
     """
     source, moved, goal = shares(parent), shares(reordered), shares(target)
     shared = [pair for pair, (_, count) in source.items() if min(count, goal.get(pair, (0, 0))[1]) >= enough]

@@ -82,7 +82,10 @@ class Bags:
 
 
 def frequent_ngrams(bags: Iterable[Bags], share: float = SHARE_OF_NGRAMS) -> list[str]:
-    """Return the most frequent ``share`` of the n-grams in the text, as features. Ties are sorted by name."""
+    """Return the most frequent ``share`` (0–1, rounded up) of the n-grams in the text, as names of features.
+
+    Ties are sorted by name.
+    """
     count: Counter[tuple[str, ...]] = Counter()
     for group in bags:
         names = [full(item) if can_name(item) else "" for item in group.names]
@@ -136,7 +139,12 @@ class _Part:
 
 
 class Design:
-    """The data of one class of nodes, prepared for the optimizer. ``features`` names the weights."""
+    """The data of one class of nodes, prepared for the optimizer.
+
+    Attributes:
+        features: Names of the features, in the order of the weights.
+        nodes: Number of nodes.
+    """
 
     def __init__(self, bags: Sequence[Bags], ngrams: Sequence[str]) -> None:
         names = bags[0].names if bags else ()
@@ -197,7 +205,15 @@ class Design:
 def maximise(
     design: Design, l2: float, iterations: int = ITERATIONS, report: Report = silent, task: str = "order model"
 ) -> tuple[Floats, int]:
-    """Return the weights with the highest penalised likelihood, and the number of L-BFGS iterations from zero."""
+    """Return the weights with the highest penalised likelihood, [features], and the number of L-BFGS iterations.
+
+    Args:
+        design: The data of one class of nodes.
+        l2: The λ of the penalty λ/2 · ‖w‖².
+        iterations: Largest number of iterations. The search starts from zero weights.
+        report: Function that shows progress.
+        task: Name of the work in reports.
+    """
     from scipy.optimize import fmin_l_bfgs_b
 
     done = 0

@@ -41,7 +41,7 @@ Item = tuple[str, str]
 
 
 def head_item(upos: str) -> Item:
-    """Return the item of a head."""
+    """Return the item of a head with the tag ``upos``: ``("@VERB", "@")``."""
     return f"@{upos}", "@"
 
 

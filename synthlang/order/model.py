@@ -64,7 +64,11 @@ class OrderModel(StrictModel):
         return tuple(c for c in CLASSES if c in self.weights)
 
     def save(self, path: Path) -> None:
-        """Write the file, gzipped if its name ends in ``.gz``. Equal models give equal bytes."""
+        """Write the file, gzipped if its name ends in ``.gz``. Equal models give equal bytes.
+
+        Raises:
+            DiskError: The file cannot be written.
+        """
         data = {**self.model_dump(mode="json"), "fingerprint": self.content}
         raw = (json.dumps(data, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n").encode()
         with atomic_file(path) as handle:
@@ -120,7 +124,11 @@ def shipped_models() -> tuple[str, ...]:
 
 
 def find_model(name: str) -> Path:
-    """Return the file of a model, given by the name of a shipped model or by its path."""
+    """Return the file of a model, given by the name of a shipped model or by its path.
+
+    Raises:
+        InputError: The model does not exist.
+    """
     if name in shipped_models():
         return SHIPPED / f"{name}{ENDING}"
     path = user_path(name)
@@ -131,7 +139,11 @@ def find_model(name: str) -> Path:
 
 
 def load_model(name: str) -> OrderModel:
-    """Load a model by its name or path. A process reads an unchanged file only once."""
+    """Load a model by its name or path. A process keeps the last few models that it has read.
+
+    Raises:
+        InputError: The model does not exist, or the file is not an order model or does not match its fingerprint.
+    """
     path = find_model(name)
     try:
         return _load(path, sha256_file(path))
@@ -150,6 +162,10 @@ def import_orm(noun: Path, verb: Path, name: str, labels: Scheme = "ud1", **abou
 
     A line of such a file is a feature, a space and a weight. ``about`` gives ``treebank``, ``licence`` and
     ``attribution``.
+
+    Raises:
+        InputError: A file cannot be read or has no weight, a line is not a feature and a weight between −500 and 500,
+            or a feature occurs twice.
     """
     weights = {"N": _read_orm(noun), "V": _read_orm(verb)}
     return parse(OrderModel, {"name": name, "labels": labels, "weights": weights, **about})

@@ -56,7 +56,8 @@ def show(
         corpus_labels: The label scheme of the file.
 
     Raises:
-        InputError: The model, the sentence or the node does not exist, or the model cannot order the node.
+        InputError: The model, the sentence or the node does not exist, the model cannot order the node, or a setting
+            is not allowed.
     """
     if not temperature > 0.0 or not np.isfinite(temperature):
         raise InputError(f"must be a number above 0, not {temperature}", keys="temperature", code="range")
@@ -208,6 +209,10 @@ def order_fit(
         licence: Licence of the treebank.
         attribution: Authors of the treebank.
         report: Function that shows progress.
+
+    Raises:
+        InputError: The treebank has no trees, lacks a split or has no node to learn from, a split is named twice or
+            both learned from and held out, a setting is invalid, or the model or its card cannot be written there.
     """
     card_file_path, source = card_path(out), open_source(treebank)
     train = tuple(train) or _first_of(source, ("train", "dev", "test"))
@@ -267,7 +272,12 @@ def _first_of(source: Source, names: Sequence[str], but: Sequence[str] = ()) -> 
 
 
 def order_import(noun: Path, verb: Path, out: Path, name: str, labels: Scheme = "ud1") -> OrderModel:
-    """Convert the two released files of a model (``fr@N.orm``, ``fr@V.orm``) to the model file ``out``."""
+    """Convert the two released files of a model (``fr@N.orm``, ``fr@V.orm``) to the model file ``out``.
+
+    Raises:
+        InputError: A file is not one of a released model (see ``import_orm``).
+        DiskError: The model file cannot be written.
+    """
     model = import_orm(noun, verb, name, labels)
     model.save(out)
     return model
@@ -276,7 +286,11 @@ def order_import(noun: Path, verb: Path, out: Path, name: str, labels: Scheme = 
 def order_evaluate(
     model: str, treebank: str, held_out: Sequence[str] = ("test",), train: Sequence[str] = (), labels: str = "mapped"
 ) -> dict[str, Any]:
-    """Evaluate a model on splits of a treebank (see ``evaluate``)."""
+    """Evaluate a model on splits of a treebank. See ``evaluate`` for the result.
+
+    Raises:
+        InputError: The model cannot be read, or the treebank has no trees or lacks a split.
+    """
     training = _read(treebank, train) if train else None
     return evaluate(load_model(model), _read(treebank, held_out), training, labels=labels)
 
@@ -291,7 +305,24 @@ def order_compare(
     enough: int = ENOUGH,
     **more: Any,
 ) -> dict[str, Any]:
-    """Compare the ``parent`` treebank, reordered by a model, with the ``target`` treebank (see ``closeness``)."""
+    """Compare the ``parent`` treebank, reordered by a model, with the ``target`` treebank.
+
+    Args:
+        parent: The treebank to reorder.
+        target: The treebank of the language that the model imitates.
+        model: The order model.
+        parent_split: Split of the treebank to reorder.
+        target_split: Split of the target treebank.
+        key: Random key of the orders.
+        enough: Smallest number of dependents of a relation that counts.
+        more: Further options of the transform ``reorder``.
+
+    Returns:
+        The result of ``closeness``.
+
+    Raises:
+        InputError: A model cannot be read, an option is wrong, or a treebank has no trees or lacks the split.
+    """
     ours, theirs = _read(parent, (parent_split,)), _read(target, (target_split,))
     moved = Reorder(model=model, **more).rewrite(ours, key).apply(ours)
     return closeness(ours, moved, theirs, enough)

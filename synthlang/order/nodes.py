@@ -44,6 +44,7 @@ class Nodes:
 
     @property
     def head(self) -> Ints:
+        """Rows of the heads, [nodes]."""
         return self.rows[:, 0]
 
     def distinct(self) -> tuple[Ints, Ints]:

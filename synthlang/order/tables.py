@@ -57,10 +57,12 @@ class Matches(NamedTuple):
     feature: Ints
 
     def kinds(self, orders: Orders) -> Ints:
+        """Return the row of each n-gram in ``orders.ngrams``, [matches]."""
         return np.asarray(orders.kind[self.where, self.code], dtype=np.int64)
 
     @staticmethod
     def join(parts: Sequence[Matches]) -> Matches:
+        """Join the matches of all parts, one part after another."""
         nothing = Matches(*[np.empty(0, np.int64)] * 4)
         return Matches(*map(np.concatenate, zip(nothing, *parts, strict=True)))
 

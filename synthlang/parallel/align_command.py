@@ -64,7 +64,11 @@ class AlignOptions:
     """Treatment of sentence pairs without a gold alignment (see ``alignment_errors``)."""
 
     def check(self) -> None:
-        """Refuse options that are unknown or exclude each other."""
+        """Check the values and the combination of the options.
+
+        Raises:
+            InputError: A value is unknown, options exclude each other, or more than two files of alignments are given.
+        """
         for name, value, known in (
             ("--program", self.program, PROGRAMS),
             ("--symmetrise", self.symmetrise, CHOICES),
@@ -106,7 +110,12 @@ def align_command(
         interval: Function that computes the interval of an error rate.
 
     Returns:
-        The scores of each way to join the directions. The dictionary is empty without a gold standard.
+        The scores of each alignment by name: those of CHOICES, or ``given`` for a single file. The dictionary is empty
+        without a gold standard.
+
+    Raises:
+        InputError: The options do not fit together, a file cannot be read or does not match the text, the text has no
+            sentence pair, or the aligner is not installed or fails.
     """
     options.check()
     if scores is not None and options.gold is None:

@@ -53,7 +53,9 @@ def align(program: Program, left: Corpus, right: Corpus, folder: Path) -> None:
     Pairs with an empty side have no alignment.
 
     Raises:
-        InputError: The program is not installed or fails.
+        InputError: The program is not installed or fails, no sentence pair has words on both sides, or the folder
+            exists.
+        DiskError: The folder cannot be written.
     """
     command = find_aligner(program)
     rows = np.flatnonzero((left.lengths > 0) & (right.lengths > 0))
@@ -106,7 +108,11 @@ def find_aligner(program: Program) -> str:
 
 
 def aligner_version(program: Program) -> str:
-    """Return the version of an installed aligner. One that has no version is described by its content."""
+    """Return the name and the version of an installed aligner, or the SHA-256 of its file if it has no version.
+
+    Raises:
+        InputError: The aligner is not installed.
+    """
     try:
         return f"{program} {version(program)}"
     except PackageNotFoundError:

@@ -32,7 +32,12 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Gold:
-    """A gold standard: alignments of each sentence pair, and the number of alignments ``outside`` the text."""
+    """A gold standard of word alignments.
+
+    Attributes:
+        links: Sure and possible alignments of each sentence pair.
+        outside: Number of alignments that were left out because the text has no such word.
+    """
 
     links: Links
     outside: int = 0
@@ -67,7 +72,7 @@ class AlignmentErrors:
         return {"aer": aer, "precision": precision, "recall": recall, "f1": f1}
 
     def to_json(self) -> dict[str, Any]:
-        """Return the scores and their sums."""
+        """Return the scores (see ``scores``), the sums of COLUMNS, and the numbers of scored and skipped ``pairs``."""
         sums = dict(zip(COLUMNS, self.sums.sum(axis=0).tolist(), strict=True))
         return {**self.scores, **sums, "pairs": len(self.sums), "skipped": self.skipped}
 
@@ -110,7 +115,7 @@ def _rows(links: Links) -> Iterator[tuple[int, int, int]]:
 
 
 def error_rate(sums: NDArray[Any]) -> Floats:
-    """Compute the AER [...] from sums [..., 4] with the columns COLUMNS. It is NaN if the divisor is 0."""
+    """Return the alignment error rate [...] of sums [..., 4] with the columns COLUMNS, or NaN if the divisor is 0."""
     table = np.asarray(sums, np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
         rate: Floats = 1 - (table[..., 2] + table[..., 3]) / (table[..., 0] + table[..., 1])

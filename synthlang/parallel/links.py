@@ -80,7 +80,7 @@ class Links:
         return np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.offsets))
 
     def of_pair(self, row: int) -> list[tuple[int, int]]:
-        """Return the alignments of one sentence pair."""
+        """Return the alignments of one sentence pair as 0-based positions (left, right), sorted."""
         part = slice(int(self.offsets[row]), int(self.offsets[row + 1]))
         return list(zip(self.left[part].tolist(), self.right[part].tolist(), strict=True))
 
@@ -91,14 +91,14 @@ class Links:
         return Links(offsets, self.left[kept], self.right[kept], self.sure[kept])
 
     def take(self, rows: NDArray[np.int64]) -> Links:
-        """Return the sentence pairs at ``rows``, in that order."""
+        """Return the sentence pairs at ``rows`` [n], in that order."""
         lengths = np.diff(self.offsets)[rows]
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         index = np.arange(offsets[-1], dtype=np.int64) + np.repeat(self.offsets[:-1][rows] - offsets[:-1], lengths)
         return Links(offsets, self.left[index], self.right[index], self.sure[index])
 
     def within(self, left_lengths: NDArray[np.int64], right_lengths: NDArray[np.int64]) -> tuple[Links, int]:
-        """Drop alignments of words beyond the lengths of the sentences [pairs], and count them."""
+        """Return the alignments within the lengths of the sentences [pairs], and the number of the others."""
         sentence = self.sentence
         inside = (self.left < left_lengths[sentence]) & (self.right < right_lengths[sentence])
         return self.select(inside), int((~inside).sum())
@@ -108,7 +108,7 @@ class Links:
         return Links.build(self.sentence, self.right.astype(np.int64), self.left.astype(np.int64), self.sure, len(self))
 
     def one_to_one(self) -> Links:
-        """Keep alignments whose two words have no other alignment (Cao et al. 2020, section 3.3)."""
+        """Return only the alignments whose two words have no other alignment (Cao et al. 2020, section 3.3)."""
         alone = np.ones(len(self.left), bool)
         for word in (self.left, self.right):
             key = self.sentence * (int(word.max(initial=0)) + 1) + word
@@ -133,7 +133,7 @@ def read_pharaoh(path: Path, first: int = 0) -> Links:
     """Read a file whose words count from ``first`` (0 or 1). A blank line is a pair without alignments.
 
     Raises:
-        InputError: A token is not an alignment, or a word 0 occurs where words count from 1.
+        InputError: The file cannot be read, a token is not an alignment, or a word 0 occurs where words count from 1.
     """
     rows: list[tuple[int, int, int, bool]] = []
     number = 0
@@ -144,7 +144,7 @@ def read_pharaoh(path: Path, first: int = 0) -> Links:
 
 
 def check_pharaoh(path: Path, first: int = 0) -> None:
-    """Check the first lines of a file as ``read_pharaoh`` does."""
+    """Check the first FEW lines of a file as ``read_pharaoh`` does, with the same errors."""
     for number, line in islice(read_lines(path), FEW):
         _links(line, first, path, number)
 
@@ -166,7 +166,11 @@ def _links(line: str, first: int, path: Path, number: int) -> list[tuple[int, in
 
 
 def check_sentences(path: Path, found: int, expected: int) -> None:
-    """Check that a file of word alignments has as many sentence pairs as the text."""
+    """Check that a file of word alignments has as many sentence pairs as the text.
+
+    Raises:
+        InputError: The numbers ``found`` in the file and ``expected`` from the text differ.
+    """
     if found != expected:
         reason = f"the file has {found} sentence pairs, but the text has {expected}"
         raise InputError(
@@ -177,7 +181,11 @@ def check_sentences(path: Path, found: int, expected: int) -> None:
 def read_counted(path: Path, first: int | None, option: str) -> Links:
     """Read a Pharaoh file whose words count from ``first``, or from 0 if it is None.
 
-    With None, a file without a word 0 is refused, because it may count from 1. The error names the ``option`` to set.
+    With None, a file without a word 0 is refused, because it may count from 1.
+
+    Raises:
+        InputError: The file is not a Pharaoh file (see ``read_pharaoh``), or the number of its first word is unknown.
+            The hint of the latter error names the ``option`` to set.
     """
     links = read_pharaoh(path, first or 0)
     if first is None and len(links.left) and min(links.left.min(), links.right.min()) > 0:
@@ -187,7 +195,11 @@ def read_counted(path: Path, first: int | None, option: str) -> Links:
 
 
 def write_pharaoh(path: Path, links: Links, first: int = 0) -> None:
-    """Write word alignments as a Pharaoh file whose words count from ``first``."""
+    """Write word alignments as a Pharaoh file whose words count from ``first``.
+
+    Raises:
+        DiskError: The file cannot be written.
+    """
     marks = np.where(links.sure, "-", "p").tolist()
     left, right = (links.left + first).tolist(), (links.right + first).tolist()
     texts = [f"{a}{mark}{b}" for a, mark, b in zip(left, marks, right, strict=True)]

@@ -132,7 +132,7 @@ PairConfig = Annotated[TextPair | DerivedPair, Field(discriminator="kind")]
 
 @dataclass(frozen=True)
 class LinkedText:
-    """Sentence pairs with word alignments. ``counts`` has the number of omitted alignments by reason.
+    """Sentence pairs with word alignments. ``counts`` has omitted alignments and changed places of the text by reason.
 
     With the ``unit`` subword, the words of both sides are token ids (``in_subwords``).
     """
@@ -157,7 +157,9 @@ def read_pair(
         say: Function that shows a message when an aligner runs.
 
     Raises:
-        InputError: The files do not match, or no sentence pair has a word alignment.
+        InputError: A file or the source cannot be read, the files do not match, a language of the pair has transforms
+            of tokens or cannot be bound, the aligner is not installed or fails, or no sentence pair has a word
+            alignment.
     """
     linked = _derived(config, tokenizers) if isinstance(config, DerivedPair) else _text(config, tokenizers, store, say)
     if not len(linked.links.left):
@@ -239,7 +241,8 @@ def count_text(config: TextPair) -> int | None:
     """Return the number of sentence pairs of a text, or None for packed files. Only lines are counted.
 
     Raises:
-        InputError: Files have different numbers of lines, or the first lines of a file are not word alignments.
+        InputError: A file cannot be read, files have different numbers of lines, or the first lines of a file are not
+            word alignments.
     """
     left, *more = files = _text_files(config)
     pairs = None if any(path.suffix == ".gz" for path in files) else count_lines(left)
@@ -279,6 +282,9 @@ def gold_batches(source: Source, split: str, left: Language, right: Language) ->
     """Yield the sentences of a split in two bound languages, batch by batch, with their word alignments.
 
     A sentence that either language drops is left out.
+
+    Raises:
+        InputError: The source lacks the split, or a language cannot be applied to a sentence.
     """
     check_split(source, split, "the source")
     for batch in source.batches(split):

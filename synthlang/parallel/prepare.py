@@ -63,12 +63,12 @@ class DataConfig(StrictModel):
         return length
 
     def held_out(self, pairs: int) -> tuple[int, int]:
-        """Return the bounds of the sentence pairs for evaluation."""
+        """Return the bounds (start, stop) of the rows for evaluation among ``pairs`` sentence pairs."""
         stop = max(0, pairs - self.test)
         return max(0, stop - self.dev), stop
 
     def before_gap(self, pairs: int) -> int:
-        """Return the number of sentence pairs before the gap, of which those to train on are chosen."""
+        """Return how many of the ``pairs`` sentence pairs are before the gap. The pairs to train on are among these."""
         return max(0, self.held_out(pairs)[0] - self.gap)
 
 
@@ -102,8 +102,17 @@ class Sentences:
 class PairData:
     """A pair of languages, with the rows of the sentence pairs for training and for evaluation.
 
-    ``unlinked`` has the rows of readable sentence pairs without a usable word alignment. Pairs held out as ``test``
-    or ``gap`` are in none of these arrays.
+    Pairs that are held out as ``test`` or ``gap`` are in none of the arrays of rows.
+
+    Attributes:
+        name: Name of the pair.
+        left: The left sentences.
+        right: The right sentences, whose row n translates row n of ``left``.
+        links: Usable word alignments of all sentence pairs.
+        train: Sorted rows of the sentence pairs to train on, [n].
+        dev: Sorted rows of the sentence pairs for evaluation, [m].
+        counts: Numbers of used and omitted sentence pairs and alignments, by reason.
+        unlinked: Sorted rows of the sentence pairs that fit and have tokens but no usable word alignment, [k].
     """
 
     name: str
@@ -173,7 +182,17 @@ def prepare_pair(
 
 
 def check_left(name: str, train: int, total: int, config: DataConfig) -> None:
-    """Check that at least one of the ``total`` sentence pairs is left to ``train`` on."""
+    """Check that at least one sentence pair is left to train on.
+
+    Args:
+        name: Name of the pair, for the error.
+        train: Number of sentence pairs that are left.
+        total: Number of all sentence pairs.
+        config: Selection of sentence pairs.
+
+    Raises:
+        InputError: No sentence pair is left.
+    """
     if not train:
         held = total - config.before_gap(total)
         reason = (

@@ -26,7 +26,11 @@ def alignment_name(program: Program, text: str) -> str:
 
 
 def stored_alignment(store: Store, program: Program, text: ParallelText, say: Say) -> Path:
-    """Return the folder of the word alignments in both directions in a store. The aligner runs if they are missing."""
+    """Return the folder of the word alignments in both directions in a store. The aligner runs if they are missing.
+
+    Raises:
+        InputError: The aligner is not installed or fails, or no sentence pair has words on both sides.
+    """
 
     def build(folder: Path) -> None:
         say(f"aligning {len(text):,} sentence pairs with {program}, in both directions")

@@ -39,7 +39,7 @@ SPLITTERS: dict[Splitter, Callable[[str], list[str]]] = {
 
 @dataclass(frozen=True)
 class ParallelText:
-    """Sentence pairs: row i of ``left`` is the translation of row i of ``right``.
+    """Sentence pairs: row i of ``left`` is the translation of row i of ``right``. Rows may be empty.
 
     ``counts`` has the numbers of changed or odd places in the text, by reason.
     """
@@ -57,7 +57,7 @@ def read_parallel(left: Path, right: Path, words: Splitter = "spaces") -> Parall
     """Read two files, and split their lines into words at spaces or by our rules.
 
     Raises:
-        InputError: The numbers of lines differ.
+        InputError: A file cannot be read, a line is longer than 1 MB, or the numbers of lines differ.
     """
     counts: Counter[str] = Counter()
     first, second = ((SPLITTERS[words](line) for _, line in _lines(path, counts)) for path in (left, right))
@@ -70,7 +70,7 @@ def read_joint(path: Path, words: Splitter = "spaces") -> ParallelText:
     """Read one file of lines ``left ||| right``.
 
     Raises:
-        InputError: A line does not have exactly one separator.
+        InputError: The file cannot be read, or a line is longer than 1 MB or does not have exactly one separator.
     """
     split = SPLITTERS[words]
     sides: list[list[list[str]]] = []
@@ -93,7 +93,11 @@ def _text(
 
 
 def text_fingerprint(paths: Sequence[Path], words: Splitter = "spaces") -> str:
-    """Return the fingerprint of parallel text in one or two files, whose words need not be read."""
+    """Return the fingerprint of parallel text in one or two files, from their bytes.
+
+    Raises:
+        InputError: A file cannot be read.
+    """
     rules = words == "rules"
     anew = CLEANED if rules else (*CLEANED, *SPACES)
     files = digest_splits({str(i): path for i, path in enumerate(paths)}, rules, anew)
@@ -101,7 +105,11 @@ def text_fingerprint(paths: Sequence[Path], words: Splitter = "spaces") -> str:
 
 
 def check_lines(left: Path, first: int, right: Path, second: int) -> None:
-    """Check that two files have the same number of lines."""
+    """Check that two files have the same number of lines, ``first`` and ``second``.
+
+    Raises:
+        InputError: The numbers differ. The error names both files.
+    """
     if first != second:
         reason = f"the file has {first} lines, but {right} has {second}"
         hint = "correct the files, so that line n of one translates line n of the other"

@@ -43,7 +43,11 @@ def default_cache() -> Path:
 
 
 class ParseCache:
-    """Chunks under ``root/ENGINE/XX/KEY.json.gz``, which any number of processes may read and write."""
+    """Chunks under ``root/ENGINE/XX/KEY.json.gz``, which any number of processes may read and write.
+
+    Raises:
+        InputError: ``root`` or a folder above it is a file.
+    """
 
     def __init__(self, root: Path) -> None:
         nearest = next((place for place in (root, *root.parents) if place.exists()), root)
@@ -59,7 +63,11 @@ class ParseCache:
 
     @staticmethod
     def read(path: Path) -> list[Any] | None:
-        """Return the parses in a file, or None if it is missing or damaged."""
+        """Return the parses in a file, or None if it is missing or damaged.
+
+        Raises:
+            InputError: The file cannot be read for another reason.
+        """
         try:
             data = json.loads(gzip.decompress(path.read_bytes()))
         except FileNotFoundError:
@@ -76,7 +84,11 @@ class ParseCache:
 
     @staticmethod
     def write(path: Path, parses: Sequence[Any]) -> None:
-        """Write atomically. The bytes are a function of the parses."""
+        """Write the parses of a chunk to ``path``, atomically. The bytes are a function of the path and the parses.
+
+        Raises:
+            DiskError: The file cannot be written.
+        """
         text = canonical_json({"key": path.name.partition(".")[0], "parses": list(parses)})
         with atomic_file(path) as handle:
             handle.write(gzip.compress(text.encode("utf-8"), compresslevel=6, mtime=0))
@@ -96,7 +108,9 @@ def parse_chunks(
     that are named (see ``ordered_map``).
 
     Raises:
-        InputError: A worker process died. Finished chunks stay in the cache.
+        InputError: A worker process died, the parser fails at every sentence of a chunk or runs out of memory, or the
+            cache cannot be read. Finished chunks stay in the cache.
+        DiskError: The cache cannot be written.
     """
     rest = iter(chunks)
     for sentences in rest:

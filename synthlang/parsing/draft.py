@@ -48,11 +48,11 @@ class Draft:
         return range(1, len(self.form))
 
     def children(self, word: int, *labels: str) -> list[int]:
-        """Return the dependents in order of words, or only those with one of the ``labels``."""
+        """Return the numbers of the dependents of ``word`` in order, or only of those with one of the ``labels``."""
         return [w for w in self.words if self.head[w] == word and (not labels or self.label[w] in labels)]
 
     def having(self, *labels: str) -> Iterator[int]:
-        """Yield the words that have one of the labels at the time they are reached."""
+        """Yield the numbers of the words that have one of the labels at the time they are reached."""
         return (word for word in self.words if self.label[word] in labels)
 
     def attach(self, word: int, head: int, label: str | None = None) -> None:

@@ -64,11 +64,15 @@ class Engine(Protocol):
     def columns(self) -> tuple[str, ...]: ...
 
     def parse(self, sentences: Sequence[Sequence[str]]) -> list[Parsed]:
-        """Return a tree for each sentence. The words stay unchanged."""
+        """Return the columns of each sentence, given as its words. The words stay unchanged."""
         ...
 
     def parse_text(self, lines: Sequence[str]) -> list[list[Parsed]]:
-        """Split each line of text into sentences and words, and return their trees."""
+        """Split each line of text into sentences and words, and return the trees of each line.
+
+        Raises:
+            InputError: The models have no tokenizer.
+        """
         ...
 
 
@@ -81,7 +85,8 @@ def open_engine(spec: str, convert: bool = True, morphology: bool = False) -> En
         morphology: True for the columns ``feats`` and ``lemma``.
 
     Raises:
-        InputError: A library or a model is missing. The hint has the command that installs it.
+        InputError: The spec is not a parser, a library or a model is missing, or the model lacks a component that is
+            needed. The hint for a missing library or model has the command that installs it.
     """
     kind, _, rest = spec.partition(":")
     if kind not in ("spacy", "stanza") or not rest.strip():
@@ -193,7 +198,12 @@ def _load_spacy(path: str) -> Any:
 
 
 def open_spacy(name: str, convert: bool = True, morphology: bool = False) -> SpacyEngine:
-    """Open the pipeline that is installed as ``name`` or is in the folder ``name``."""
+    """Open the pipeline that is installed as ``name`` or is in the folder ``name``. See ``open_engine``.
+
+    Raises:
+        InputError: The pipeline is missing, or lacks a parser, parts of speech, a tagger for the conversion, or a
+            lemmatizer for ``morphology``.
+    """
     path = _folder(name)
     meta = read_json(path / "meta.json")
     components = list(meta.get("pipeline", ()))
@@ -277,7 +287,11 @@ class OwnModels(StrictModel):
 
     @staticmethod
     def read(folder: Path) -> tuple[str, dict[str, str]]:
-        """Return the language and the file of each model that is named."""
+        """Return the language and the file of each model that a pipeline.json in ``folder`` names.
+
+        Raises:
+            InputError: The pipeline.json cannot be read or is wrong, or a file does not exist.
+        """
         own = parse(OwnModels, read_json(folder / OWN), folder / OWN).model_dump(exclude_none=True)
         for name in own.keys() - {"lang"}:
             if not (folder / own[name]).is_file():
@@ -347,7 +361,11 @@ def _load_stanza(path: str, lang: str, pretokenized: bool) -> Any:
 
 
 def open_stanza(name: str, morphology: bool = False) -> StanzaEngine:
-    """Open the models of a language, or the models in a folder."""
+    """Open the models of the language ``name``, or the models in the folder ``name``. See ``open_engine``.
+
+    Raises:
+        InputError: The models are missing, or have no tagger and parser, or no lemmatizer for ``morphology``.
+    """
     folder = user_path(name)
     library = version("stanza")
     if (folder / OWN).is_file():

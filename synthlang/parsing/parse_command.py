@@ -34,7 +34,15 @@ def parsed_fingerprint(source: ParsedSource) -> str:
 
 
 def write_parsed(source: ParsedSource, folder: Path, source_name: str = "") -> dict[str, Any]:
-    """Write every split and the manifest, and return the manifest. After a failure, ``folder`` does not exist."""
+    """Write every split and the manifest, and return the manifest. After a failure, ``folder`` does not exist.
+
+    ``source_name`` is the source as the user wrote it, for the manifest.
+
+    Raises:
+        InputError: The folder exists or is being written by another process, a split has no parsed sentence, or the
+            source or the parser fails.
+        DiskError: The folder or the cache cannot be written.
+    """
     with claimed_folder(folder) as temporary:
         counts = {split: _write_split(source, split, temporary / f"{split}.conllu") for split in source.splits}
         manifest = {
@@ -94,7 +102,9 @@ def parse_command(
     resumes from the cache.
 
     Raises:
-        InputError: The folder has other content, or the source or the parser cannot be opened.
+        InputError: The folder has other content, the source or the parser cannot be opened or fails, or a split has no
+            parsed sentence.
+        DiskError: The folder or the cache cannot be written.
     """
     opened = open_source(source_spec)
     parser = open_engine(engine, morphology=morphology)

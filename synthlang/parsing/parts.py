@@ -67,7 +67,7 @@ def write_part(path: Path, chunks: list[list[Any]]) -> None:
 
 
 def read_part(path: Path) -> Iterator[list[Any]]:
-    """Yield the chunks of a part.
+    """Yield the chunks of a part, each as a list of sentences.
 
     Raises:
         InputError: The file is missing or damaged.
@@ -95,7 +95,10 @@ def parse_part(
         count: Called with the number of sentences of each chunk.
 
     Returns:
-        The numbers of chunks, of sentences, and of chunks that the cache already had.
+        The numbers of ``chunks``, of ``sentences``, and of ``cached`` chunks, which the cache already had.
+
+    Raises:
+        InputError: The part cannot be read, or the parser fails (see ``parse_chunks``).
     """
     chunks = sentences = hits = 0
     for outcomes, hit in parse_chunks(engine, mode, read_part(path), cache, workers):

@@ -20,7 +20,7 @@ USAGE = "usage: python -m synthlang.parsing.score ENGINE CONLLU"
 
 
 class ParserScores(NamedTuple):
-    """Shares of words from 0 to 1, and the number of scored ``words``."""
+    """Scores of a parser: the number of scored ``words``, and shares of these words from 0 to 1 (see the module)."""
 
     words: int
     upos: float

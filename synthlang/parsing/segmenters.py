@@ -53,7 +53,7 @@ class Segmenter:
         return [{FORM: list(words)} for words in sentences]
 
     def parse_text(self, lines: Sequence[str]) -> list[list[Parsed]]:
-        """Return the words of each line. A line without a word has none."""
+        """Return one sentence, the words of the line, for each line. A line without a word has no sentence."""
         split = _load(self.name)
         found = [[one_word(word) for word in split(line) if word.strip()] for line in lines]
         return [[{FORM: words}] if words else [] for words in found]

@@ -21,7 +21,7 @@ Tokens = Literal["source", "engine"]
 
 
 class ParsedSource:
-    """Source of the sentences of another source with the trees of a parser.
+    """Source of the sentences of another source with the trees of a parser, which replace any trees of that source.
 
     All other columns of the source and of the parser are kept.
 
@@ -75,7 +75,12 @@ class ParsedSource:
         return None if size is None else size - self.skipped.get(split, Counter()).total()
 
     def batches(self, split: str) -> Iterator[Corpus]:
-        """Yield the sentences of a split in order. Ids count the sentences that could be parsed, from 0."""
+        """Yield the sentences of a split in order. Ids count the sentences that could be parsed, from 0.
+
+        Raises:
+            InputError: The source lacks the split, a line of it is malformed, or the parser fails (see
+                ``parse_chunks``).
+        """
         check_split(self.source, split, "the source to parse")
         self.skipped[split] = Counter()
         parsed = self._parsed(split)

@@ -38,8 +38,9 @@ class Source(Protocol):
 
     All batches of a source have the same columns. Sentence ids count from 0 in each split.
 
-    A source may also have the methods ``size(split)`` (see ``size_of``) and ``remarks(split)``, and the attributes
-    ``licence`` (an SPDX id) and ``language_codes``. A source that can read columns of MORPHOLOGY besides its own has
+    A source may also have the methods ``size(split)`` (see ``size_of``) and ``remarks(split)`` (see ``remarks_of``),
+    and the attributes ``licence`` (an SPDX id) and ``language_codes`` (codes of its languages for a data set card,
+    such as ``en``). A source that can read columns of MORPHOLOGY besides its own has
     the method ``with_morphology(names)`` (see ``with_columns``).
     """
 
@@ -59,7 +60,11 @@ class Source(Protocol):
         ...
 
     def batches(self, split: str) -> Iterator[Corpus]:
-        """Yield the sentences of a split in order."""
+        """Yield the sentences of a split in order.
+
+        Raises:
+            InputError: The source lacks the split, or a line or row of it is malformed.
+        """
         ...
 
 
@@ -88,7 +93,7 @@ def in_batches(rows: Iterable[T]) -> Iterator[tuple[int, list[T]]]:
 
 
 def annotated_batches(sentences: Iterable[Mapping[str, Sequence[Any]]]) -> Iterator[Corpus]:
-    """Collect sentences, each given as {column: values}, in batches."""
+    """Yield sentences, each given as {column: values}, as batches of BATCH_SENTENCES sentences with ids from 0."""
     return (Corpus.of(rows, first) for first, rows in in_batches(sentences))
 
 
@@ -102,7 +107,10 @@ def size_of(source: object, split: str) -> int | None:
 
 
 def remarks_of(source: object, split: str) -> Mapping[str, int]:
-    """Return counts of changed or suspicious places by reason, in the part of a split that has been read."""
+    """Return counts of changed or suspicious places by reason, in the part of a split that has been read.
+
+    The counts of a source without the method ``remarks`` are empty.
+    """
     remarks = getattr(source, "remarks", None)
     return {} if remarks is None else remarks(split)
 
@@ -145,7 +153,10 @@ def require_columns(source: Source, names: Sequence[str], name: str, purpose: st
 
 
 def nothing_in(item: str, path: str | PathLike[str] | None, counts: Mapping[str, int] | None = None) -> InputError:
-    """Return the error for a file or a data set without a single ``item``. ``counts`` has the reasons."""
+    """Return the error for a file or a data set without a single ``item``, such as "sentence".
+
+    ``counts`` has the numbers of omitted items by reason, which the message lists.
+    """
     hint = COMPLETE if (counts or {}).get(WITHHELD) else f"use data with at least one {item}"
     return InputError(f"has no {item}{because(counts or {})}", path, hint=hint, code="empty")
 
@@ -186,7 +197,11 @@ def counted_split(source: Source, split: str | None = None) -> str:
 
 
 def word_counts(source: Source, split: str | None = None) -> Counter[str]:
-    """Count the occurrences of each form in the split that ``counted_split`` chooses."""
+    """Return the number of occurrences of each form in the split that ``counted_split`` chooses.
+
+    Raises:
+        InputError: The source lacks the split, or the split cannot be read.
+    """
     counts: Counter[str] = Counter()
     for batch in source.batches(counted_split(source, split)):
         count_words(counts, batch)

@@ -38,7 +38,11 @@ class Line(NamedTuple):
 
 
 def column_lines(path: Path, tag: int = 0) -> Iterator[Line]:
-    """Yield the lines of a file. ``tag`` is the number of the column of tags, from 1, or 0 for the last column."""
+    """Yield the lines of a file. ``tag`` is the number of the column of tags, from 1, or 0 for the last column.
+
+    Raises:
+        InputError: The file cannot be read, or a line is not UTF-8.
+    """
     shape: tuple[set[int], set[str]] | None = None
     for number, text in joined_lines(path):
         fields = [] if not text.strip() or text.startswith(DOCUMENT) else columns_of(text)

@@ -56,7 +56,11 @@ class Block(NamedTuple):
 
 
 class ConlluSource(FileSource):
-    """Source of sentences with trees in CoNLL-U files."""
+    """Source of sentences in CoNLL-U files, with trees unless the first word of a file has no head.
+
+    Raises:
+        InputError: The path or an option is wrong, or a file has no usable sentence.
+    """
 
     scheme = "conllu"
     endings = (".conllu",)
@@ -133,7 +137,8 @@ def read_blocks(path: Path, counts: Counter[str] | None = None) -> Iterator[Bloc
     one sentence in a hundred may have wrong word numbers or heads. Such sentences are left out and counted.
 
     Raises:
-        InputError: A line is malformed, a sentence is not a tree, or the file has no sentence.
+        InputError: The file cannot be read, a line is malformed, the file has no sentence, or too many sentences have
+            wrong word numbers or heads (without ``counts``, any).
     """
     block, trees, faults = _block(), None, Faults(counts)
     fault: SentenceError | None = None

@@ -142,7 +142,7 @@ class HubSource:
         ids: True to read the names of the rows from the column ``id`` of strings.
 
     Raises:
-        InputError: The data set cannot be loaded, or lacks columns.
+        InputError: The data set cannot be loaded, lacks columns, or has a split without a word.
     """
 
     def __init__(
@@ -200,7 +200,10 @@ class HubSource:
 
     @cached_property
     def intents(self) -> tuple[str, ...]:
-        """The names of the labels of rows, or () without labels."""
+        """The names of the labels of rows (see ``item``), or () without such labels.
+
+        Labels that the data set does not declare are found by reading all splits, and are sorted.
+        """
         if self._plan.item is None:
             return ()
         return self._plan.item[1] or tuple(
@@ -240,7 +243,12 @@ class HubSource:
             yield batch.corpus
 
     def labelled(self, split: str) -> Iterator[Labelled]:
-        """Yield the batches with the labels and ids of their rows, if the data set has them."""
+        """Yield the batches of a split with the labels and ids of their rows, if the data set has them.
+
+        Raises:
+            InputError: The data set lacks the split, or a row is malformed.
+            DiskError: The stream of the data set broke off.
+        """
         check_split(self, split, self.name)
         spans = any(name in SPAN_COLUMNS for name in self._plan.labels)
         counts: Counter[str] = Counter()

@@ -54,7 +54,8 @@ def open_data(name: str, revision: str | None = None, streams: bool = False) -> 
         streams: True to read the files while they are used, without a download and without a copy in the cache.
 
     Raises:
-        InputError: The data set cannot be loaded, or a local folder is given a revision.
+        InputError: The library ``datasets`` is not installed, the data set cannot be loaded, or a local folder is
+            given a revision or cannot be read by the library.
     """
     try:
         import datasets
@@ -90,7 +91,11 @@ def open_data(name: str, revision: str | None = None, streams: bool = False) -> 
 
 
 def load_data(name: str) -> Any:
-    """Load the splits of the data set ``NAME[:CONFIG]`` of the hub, or of a local folder, as ``open_data`` does."""
+    """Load the splits of the data set ``NAME[:CONFIG]`` of the hub, or of a local folder, as ``open_data`` does.
+
+    Raises:
+        InputError: The data set cannot be loaded.
+    """
     return open_data(name).splits
 
 
@@ -159,7 +164,11 @@ def _cache_of(folder: Path) -> Path:
 
 
 def check_json_lines(folder: Path) -> None:
-    """Refuse a JSON line that is ``null``, on which the Arrow reader would crash."""
+    """Check the JSON lines in the files of a folder for a line ``null``, on which the Arrow reader would crash.
+
+    Raises:
+        InputError: A line is ``null``, or a file cannot be read.
+    """
     for path in sorted(p for p in folder.rglob("*.json*") if p.suffix in (".json", ".jsonl") and p.is_file()):
         with open_bytes(path) as handle:
             starts = (line.lstrip()[:4] for line in iter(lambda: handle.readline(LINES), b""))
@@ -178,6 +187,9 @@ def by_split(data: Any, name: str, more: Mapping[str, str] | None = None) -> dic
         data: Splits by their names in the data set.
         name: The data set, for messages.
         more: Our split for each unusual name in the data set (``validation_matched``).
+
+    Raises:
+        InputError: No split has a known name, or two splits have names of the same one.
     """
     found: dict[str, str] = {}
     for theirs in data:
@@ -232,7 +244,12 @@ def _unbroken(tables: Iterable[T]) -> Iterator[T]:
 
 
 def tables(data: Any, columns: Sequence[str]) -> Iterator[dict[str, list[Any]]]:
-    """Yield ROWS rows of a split at a time as {column: values}."""
+    """Yield ROWS rows of a split at a time as {column: values}.
+
+    Raises:
+        InputError: A text is not UTF-8.
+        DiskError: The data cannot be read to its end.
+    """
     chosen = data.select_columns(list(columns)).with_format("arrow")
     for table in _unbroken(chosen.iter(batch_size=ROWS)):
         try:
@@ -244,13 +261,18 @@ def tables(data: Any, columns: Sequence[str]) -> Iterator[dict[str, list[Any]]]:
 
 
 def rows_of(data: Any, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of a split, with values in the order of ``columns``, in bounded memory."""
+    """Yield the rows of a split, with values in the order of ``columns``, in bounded memory.
+
+    Raises:
+        InputError: A text is not UTF-8.
+        DiskError: The data cannot be read to its end.
+    """
     for values in tables(data, columns):
         yield from zip(*(values[column] for column in columns), strict=True)
 
 
 def digest_values(data: Any, columns: Sequence[str], anew: Sequence[re.Pattern[bytes]] = CLEANED) -> str:
-    """Return the SHA-256 of the values of a split, independent of their names and files.
+    """Return the SHA-256 of the values in some columns of a split, independent of the names and files of the data.
 
     See ``digest_splits`` for ``anew``.
     """

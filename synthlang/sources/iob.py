@@ -32,7 +32,12 @@ PREFIX = re.compile(r"[a-z]{2,3}(?:-[a-z]+)*:")
 
 
 class IobSource(FileSource):
-    """Source of sentences with IOB2 tags of entities, from files of CoNLL columns."""
+    """Source of sentences with IOB2 tags of entities, from files of CoNLL columns.
+
+    Raises:
+        InputError: The path or an option is wrong, a file is CoNLL-U, has numbered words without ``?column=``, or has
+            no sentence.
+    """
 
     scheme = "iob"
     endings = ("", ".txt", ".conll", ".iob", ".iob2", ".bio", ".tsv", ".annotated")
@@ -78,7 +83,7 @@ def read_sentences(path: Path, column: int = 1, tag: int = 0) -> Iterator[dict[s
         tag: The column of the tags, from 1, or 0 for the last column.
 
     Raises:
-        InputError: A line is malformed.
+        InputError: The file cannot be read, a line has too few columns or an empty word, or a tag is invalid.
     """
     prefix = _common_prefix(path, column, tag)
     form, ner = list[str](), list[str]()

@@ -18,7 +18,10 @@ LIMIT = "limit"
 
 
 class LimitedSource:
-    """Source of the first sentences of each split of another source, with all other attributes of that source."""
+    """Source of the first ``limit`` sentences of each split of another source.
+
+    All other attributes are those of that source.
+    """
 
     def __init__(self, source: Source, limit: int) -> None:
         self._source, self._limit = source, limit

@@ -25,7 +25,7 @@ WORD_LINE = re.compile(r"[0-9]+(?:[-.][0-9]+)?\t(?:[^\t]*\t){8}[^\t]*")
 
 
 def without_markup(line: str, counts: Counter[str]) -> str:
-    """Return a line of running text without the marks of its corpus."""
+    """Return a line of running text without the marks of its corpus, and count them by reason in ``counts``."""
     if "doc" in line and DOC.fullmatch(line):
         counts[DOC_LINES] += 1
         return ""
@@ -37,7 +37,11 @@ def without_markup(line: str, counts: Counter[str]) -> str:
 
 
 def check_plain(lines: Iterable[tuple[int, str]], path: Path) -> None:
-    """Raise an InputError if the first lines that are no comments show another format than plain text."""
+    """Check by the first lines that are no comments that a file is plain text.
+
+    Raises:
+        InputError: The lines are CoNLL-U, JSON, XML, words with tags, or pairs of sentences.
+    """
     first = list(islice(((n, text.strip("\r\n")) for n, text in lines if not text.startswith("#")), SHOWN))
     number, line = first[0] if first else (1, "")
     name = hint = ""

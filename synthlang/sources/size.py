@@ -35,7 +35,10 @@ class Sizes:
     def watch(
         self, split: str, batches: Iterator[Corpus], share_so_far: Callable[[], float | None] = lambda: None
     ) -> Iterator[Corpus]:
-        """Yield the same batches, and estimate the size of the split from the share of it that has been read."""
+        """Yield the same batches, and estimate the size of the split from the share of it that has been read.
+
+        ``share_so_far`` returns this share, 0 to 1, or None. After the last batch the size is exact.
+        """
         sentences = 0
         for batch in batches:
             sentences += len(batch)

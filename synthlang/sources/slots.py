@@ -64,7 +64,11 @@ class Utterance(NamedTuple):
 
 
 class SlotsSource(FileSource):
-    """Source of utterances with IOB2 tags of slots and an intent each."""
+    """Source of utterances with IOB2 tags of slots and an intent each.
+
+    Raises:
+        InputError: The path or an option is wrong, or a split has no utterance with a word.
+    """
 
     scheme = "slots"
     by_rules = True
@@ -110,7 +114,7 @@ class SlotsSource(FileSource):
         return tuple(sorted({u.intent for split in self.files for u in self.utterances(split, Counter())}))
 
     def utterances(self, split: str, counts: Counter[str]) -> Iterator[Utterance]:
-        """Yield the utterances of a split in order, and count omissions by reason in ``counts``."""
+        """Yield the utterances of a split in order, and count omissions and changes by reason in ``counts``."""
         path = self.files[split]
         for utterance in self._utterances(path, counts):
             tidy = next(tidied([{FORM: utterance.words, "slot": utterance.tags}], counts), None)
@@ -199,7 +203,12 @@ HEADER = {"utterance", "slot_labels", "intent"}
 
 
 def read_table(path: Path) -> Iterator[Utterance]:
-    """Yield the utterances of MultiATIS++: a header, then words and tags that are separated by spaces."""
+    """Yield the utterances of MultiATIS++: a header, then words and tags that are separated by spaces.
+
+    Raises:
+        InputError: A line has another number of columns than the header, another number of tags than words, an invalid
+            tag, or no intent.
+    """
     lines = joined_lines(path)
     header = [name.strip().lower() for name in next(lines)[1].split("\t")]
     for number, line in lines:
@@ -228,7 +237,8 @@ def read_folder(folder: Path) -> Iterator[Utterance]:
     """Yield the utterances of seq.in, seq.out and label, read side by side.
 
     Raises:
-        InputError: A file is missing, or the files do not match.
+        InputError: A file is missing, the files have different numbers of lines, or a line has another number of tags
+            than words, an invalid tag, or no intent.
     """
     for part in PARTS:
         if not (folder / part).is_file():
@@ -248,7 +258,7 @@ def read_mtod(path: Path, counts: Counter[str]) -> Iterator[Utterance]:
     """Yield the utterance of each line of multilingual TOD.
 
     Raises:
-        InputError: A line is malformed.
+        InputError: A line has fewer than three columns, no intent, or a slot that is not ``start:end:name``.
     """
     for number, line in joined_lines(path):
         if not line.strip():

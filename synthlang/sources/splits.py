@@ -38,7 +38,7 @@ def path_options(spec: str, known: Sequence[str]) -> tuple[str, dict[str, str]]:
     If a path with this whole name exists, there are no options.
 
     Raises:
-        InputError: An option or a split is unknown.
+        InputError: An option is unknown, or its value is not an allowed one.
     """
     plain, mark, query = spec.rpartition("?")
     if not mark or user_path(spec).exists():
@@ -55,7 +55,11 @@ def path_options(spec: str, known: Sequence[str]) -> tuple[str, dict[str, str]]:
 
 
 def check_values(options: Mapping[str, str], place: str) -> None:
-    """Raise an InputError if an option for words has an unknown value."""
+    """Check the values of the options for words.
+
+    Raises:
+        InputError: A value is not the allowed one of VALUES. The path of the error is ``place``.
+    """
     for name, value in VALUES.items():
         if options.get(name, value) != value:
             raise InputError(f"must be {value}, not {options[name]!r}", place, keys=name, code="unknown")
@@ -82,6 +86,16 @@ def files_by_split(
 
     A single file is the split in its name, else ``train``. The files of a folder are found by their names or
     ``options``.
+
+    Args:
+        path: The file or folder.
+        endings: Endings of the names of data files in a folder.
+        options: Options of the source: ``split`` for a single file, or a file name for each split of a folder.
+        labelled: True if every data file of a folder must belong to a split.
+
+    Raises:
+        InputError: A path does not exist, an option does not fit a file or a folder, or the splits of a folder cannot
+            be found (see ``find_splits``).
     """
     options = options or {}
     named = {split: options[split] for split in NAMES if split in options}

@@ -148,11 +148,19 @@ class FileSource(ABC):
         return +self._remarks.get(split, Counter())  # without zeros
 
     def check(self, split: str) -> None:
-        """Check that the split exists."""
+        """Check that the split exists.
+
+        Raises:
+            InputError: The source lacks the split.
+        """
         check_split(self, split, f"{self.scheme}:{self.path}")
 
     def batches(self, split: str) -> Iterator[Corpus]:
-        """Yield the sentences of a split in order."""
+        """Yield the sentences of a split in order.
+
+        Raises:
+            InputError: The source lacks the split, or a line is malformed. The latter is raised when the line is read.
+        """
         self.check(split)
         return (self._spelled(batch, split) for batch in self._batches(split))
 
@@ -161,12 +169,16 @@ class FileSource(ABC):
 
 
 def batches_of(sentences: Iterable[list[str]]) -> Iterator[Corpus]:
-    """Collect lists of words in batches."""
+    """Yield lists of words as batches of BATCH_SENTENCES sentences with ids from 0."""
     return (Corpus.of_words(rows, first) for first, rows in in_batches(sentences))
 
 
 class TextSource(FileSource):
-    """Source of the sentences of plain text. The only column is ``form``."""
+    """Source of the sentences of plain text. The only column is ``form``.
+
+    Raises:
+        InputError: The path or an option is wrong, or a file is not plain text, has too long a first line or no word.
+    """
 
     scheme = "text"
     endings = (".txt", ".txt.gz")
@@ -257,7 +269,11 @@ class LinesSource(TextSource):
             yield replace(Corpus.of_words([words for _, words in rows]), ids=ids)
 
     def lines(self, split: str) -> int:
-        """Return the number of lines of a split, including blank lines, by reading the split."""
+        """Return the number of lines of a split, including blank lines, by reading the split.
+
+        Raises:
+            InputError: The split cannot be read, or a line is too long.
+        """
         number, text = 0, ""
         for number, text in self._pieces(split):  # noqa: B007  the last values are used below
             pass
@@ -288,7 +304,7 @@ def counted_uncut(batch: Corpus, remarks: Counter[str]) -> Corpus:
 def digest_splits(
     files: dict[str, Path], rules: bool = False, anew: Sequence[re.Pattern[bytes]] = CLEANED
 ) -> dict[str, str]:
-    """Return the SHA-256 of the unpacked bytes of each split, independent of their paths.
+    """Return the SHA-256 of the unpacked bytes of each split, independent of the paths of the files.
 
     A digest is marked if an earlier version gave other words for the text, so that other data keeps its fingerprint.
 
@@ -322,7 +338,12 @@ def version_of(block: bytes, rules: bool, anew: Sequence[re.Pattern[bytes]] = CL
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[io.BufferedReader[Any]]:
-    """Open a file of text, unpacked if its name ends in ``.gz``. A failure while reading raises an InputError."""
+    """Open a file of text for reading, unpacked if its name ends in ``.gz``.
+
+    Raises:
+        InputError: The file cannot be read, is damaged, unpacks to more than the limit, or is not UTF-8 text by its
+            first bytes. A failure while the block reads raises the error, too.
+    """
     try:
         with open_packed(path) if path.suffix == ".gz" else path.open("rb") as handle:
             check_is_text(handle.peek(START)[:START], path)
@@ -339,7 +360,11 @@ def line_too_long(path: Path, line: int, longest: int) -> InputError:
 
 
 def check_first_line(path: Path, longest: int) -> None:
-    """Check before any work that the first line has at most ``longest`` bytes."""
+    """Check before any work that the first line has at most about ``longest`` bytes.
+
+    Raises:
+        InputError: The file cannot be read, or the line is longer by 1 MB or more.
+    """
     length = 0
     with open_bytes(path) as handle:
         while (block := handle.read(PIECE)) and b"\n" not in block:
@@ -354,13 +379,16 @@ def read_pieces(
     remarks: Counter[str] | None = None,
     longest: int = LONGEST_TEXT,
 ) -> Iterator[tuple[int, str]]:
-    """Yield (line number, line) of a UTF-8 file. A line longer than PIECE is yielded in several pieces.
+    """Yield (line number from 1, line) of a UTF-8 file. A line longer than PIECE is yielded in several pieces.
 
     Args:
         path: The file.
         opened: List to which the open file is added, so that the caller can see how far it was read.
         remarks: Counter of lines in pieces and of control characters.
-        longest: Largest number of bytes of a line. A longer line raises an InputError.
+        longest: Largest number of bytes of a line.
+
+    Raises:
+        InputError: The file cannot be read, a line is not UTF-8, or a line is longer than ``longest``.
     """
     remarks = Counter() if remarks is None else remarks
     with open_bytes(path) as handle:

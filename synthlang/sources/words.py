@@ -66,7 +66,11 @@ def spaced(text: str) -> list[str]:
 
 
 def joined_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a file with their numbers, without the byte order marks of files that were joined."""
+    """Yield (line number from 1, line) of a file, without the byte order marks of files that were joined.
+
+    Raises:
+        InputError: The file cannot be read, or a line is not UTF-8.
+    """
     return ((number, line.removeprefix("\ufeff")) for number, line in read_lines(path))
 
 
@@ -106,7 +110,10 @@ def filled(field: str, path: Any, line: int) -> str:
 
 
 def tidy(forms: list[str], counts: Counter[str]) -> list[str]:
-    """Remove invisible characters from words. A word that has no other characters is unchanged."""
+    """Remove invisible characters from words, and count them in ``counts``.
+
+    White space inside a word becomes U+00A0. A word of invisible characters alone keeps them.
+    """
     joined = "".join(forms)
     if joined.isascii() and joined.split() == [joined]:  # most sentences
         return forms
@@ -156,13 +163,21 @@ class Faults:
         self.counts, self.read, self.found = counts, 0, list[InputError]()
 
     def add(self, fault: InputError) -> None:
-        """Leave out and count a sentence, or raise the first fault of the file if there are too many."""
+        """Leave out and count a sentence with this fault.
+
+        Raises:
+            InputError: The file has too many such sentences, or there is no counter. The error is the first fault.
+        """
         self.found.append(fault)
         if self.counts is None or len(self.found) > 1 + self.read // 100:
             raise self.found[0]
         self.counts[MISNUMBERED] += 1
 
     def end(self) -> None:
-        """Raise the first fault if the whole file has too many of them."""
+        """Check the number of faults after the whole file.
+
+        Raises:
+            InputError: The file has more than one for each hundred correct sentences. The error is the first fault.
+        """
         if 100 * len(self.found) > self.read:
             raise self.found[0]

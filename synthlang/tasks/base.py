@@ -31,7 +31,7 @@ class TaskSet(ABC):
     Sentence ids are unique in a split and increase from 0 in the order of the batches.
 
     Attributes:
-        name: The task as the user wrote it, for messages.
+        name: The task as the user wrote it, perhaps without options, for messages.
         kind: The labelled unit: each word, the whole item (classes), or spans that answer a question.
         fields: Names of the texts of an item.
         splits: Names among ``train``, ``dev`` and ``test``.
@@ -89,7 +89,11 @@ class TaskSet(ABC):
         return SentencesOf(self)
 
     def field_rows(self, fields: tuple[str, ...] | None) -> tuple[int, ...]:
-        """Return the indices of ``fields``, or of all fields for None."""
+        """Return the indices of ``fields`` in the order of the task, or of all fields for None.
+
+        Raises:
+            InputError: The task lacks a field.
+        """
         for name in fields or ():
             if name not in self.fields:
                 has = f"use {' or '.join(self.fields)}"
@@ -223,7 +227,11 @@ class HubTask(ReadTask):
 
 
 def built_in(spec: str) -> MiniEnglish:
-    """Open the grammar ``builtin:mini-english?…``."""
+    """Open the grammar ``builtin:mini-english?…``.
+
+    Raises:
+        InputError: The spec is not the grammar, or an option is wrong.
+    """
     source = open_source(spec)
     assert isinstance(source, MiniEnglish), "mini-english is the only built-in source"
     return source

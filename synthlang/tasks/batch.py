@@ -45,7 +45,7 @@ class Answers:
         return len(self.item)
 
     def take(self, rows: NDArray[np.int64] | NDArray[np.bool_]) -> Answers:
-        """Return the answers at ``rows``."""
+        """Return the answers at ``rows``, indices [n] or flags [answers]."""
         return Answers(self.item[rows], self.start[rows], self.stop[rows])
 
 
@@ -102,7 +102,7 @@ class TaskBatch:
 
     @property
     def draws(self) -> Corpus:
-        """The corpus for a language. Variants of one sentence have one id, on which random choices depend."""
+        """The corpus to derive. Variants of one sentence have the same id, on which random choices depend."""
         if not self.paired:
             return self.corpus
         ids = self.corpus.ids.copy()
@@ -110,11 +110,11 @@ class TaskBatch:
         return replace(self.corpus, ids=ids)
 
     def sentences_of(self, items: Rows) -> Rows:
-        """Return the sorted rows of the sentences that the items at ``items`` use."""
+        """Return the sorted rows of the sentences that the items at ``items`` [n] use."""
         return np.flatnonzero(np.isin(self.text_of_sentence, self.texts[items])).astype(np.int64)
 
     def take(self, items: Rows) -> TaskBatch:
-        """Return the items at ``items`` (sorted) with the texts that they use. Sentences keep their ids."""
+        """Return the items at ``items`` [n] (sorted) with the texts that they use. Sentences keep their ids."""
         if len(items) == len(self):
             return self
         used, rows = np.unique(self.texts[items]), self.sentences_of(items)
@@ -138,7 +138,7 @@ class TaskBatch:
 
 
 def join_batches(batches: Sequence[TaskBatch]) -> TaskBatch:
-    """Join several batches of a task, and add their counts."""
+    """Join one or more batches of a task, and add their counts."""
     if len(batches) == 1:
         return batches[0]
     words = np.cumsum([0, *(int(b.corpus.offsets[-1]) for b in batches)])

@@ -45,6 +45,9 @@ def derive_task(
 
     Returns:
         The derived batch, and counts of omissions and changes by reason.
+
+    Raises:
+        InputError: The language cannot be applied to a sentence.
     """
     chosen = np.ones(len(batch.corpus), bool)
     if fields is not None:
@@ -62,7 +65,10 @@ def _different(batch: TaskBatch, counts: Mapping[str, int]) -> tuple[TaskBatch, 
 
 
 def partial_rewrite(language: Language, corpus: Corpus, chosen: NDArray[np.bool_]) -> Rewrite:
-    """Rewrite the chosen sentences in the language. The others stay unchanged in their places."""
+    """Return the rewrite of the sentences that ``chosen`` [sentences] flags in the language.
+
+    The other sentences stay unchanged in their places.
+    """
     if chosen.all():
         return language.rewrite(corpus)
     rows, others = np.flatnonzero(chosen).astype(np.int64), np.flatnonzero(~chosen).astype(np.int64)
@@ -80,10 +86,11 @@ def partial_rewrite(language: Language, corpus: Corpus, chosen: NDArray[np.bool_
 def rewrite_task(batch: TaskBatch, rewrite: Rewrite) -> tuple[TaskBatch, dict[str, int]]:
     """Apply a rewrite of a batch's sentences to the whole batch.
 
-    Items are dropped if a sentence is lost, a text becomes empty, or an answer does not stay in one piece.
+    An item is dropped if one of its sentences is lost, if one of its texts becomes empty, or if it had answers and none
+    of them stays in one piece.
 
     Returns:
-        The derived batch, and the numbers of dropped items and sentences by reason.
+        The derived batch, and the numbers of dropped items and sentences and of changed answers by reason.
     """
     counts = Counter(rewrite.counts)
     place = np.full(len(batch.corpus), -1, np.int64)  # the row of each sentence in the output
@@ -167,6 +174,9 @@ class ParsedTask(TaskSet):
 
     The parser must keep the words and the column ``sentence``, as ``ParsedSource`` does. If it leaves sentences out,
     their items are dropped and counted.
+
+    Raises:
+        InputError: The labels of the task are trees, which the parser would replace.
     """
 
     def __init__(self, task: TaskSet, parse: Callable[[Source], Source]) -> None:
@@ -193,7 +203,11 @@ class ParsedTask(TaskSet):
         return self.task.size(split)
 
     def batches(self, split: str) -> Iterator[TaskBatch]:
-        """Yield the items of a split in order, without items that have a sentence without a parse."""
+        """Yield the items of a split in order, without items that have a sentence without a parse.
+
+        Raises:
+            InputError: The task lacks the split, or the parser changed words or sentences.
+        """
         self.check(split)
         parsed = filter(len, map(_with_ids, self.source.batches(split)))
         waiting: list[Corpus] = []  # sentences of the parser, whose batches may have any size

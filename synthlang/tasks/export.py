@@ -57,7 +57,7 @@ TREE = ("upos", "head", "deprel")  # columns of a task whose tags are relations
 
 
 def task_table(task: TaskSet, batch: TaskBatch) -> pa.Table:
-    """Return the rows of a batch. Class labels are numbers that ``datasets`` shows with their names."""
+    """Return the rows of a batch, one for each item. ``datasets`` shows class labels, which are numbers, as names."""
     features: dict[str, dict[str, Any]] = {}
     columns: dict[str, Any] = {"id": pa.array(batch.ids, pa.string())}
     columns |= {name: pa.array(values, pa.string()) for name, values in batch.extra.items()}
@@ -201,7 +201,9 @@ def export_task(
         progress: Called as ``progress(split, items)`` after each batch.
 
     Raises:
-        InputError: The folder holds other data, or ``derived`` or ``mixed`` would be empty.
+        InputError: The licence is not an SPDX id, the task lacks a field, the language cannot be bound or applied to
+            the task, a configuration would be empty, the folder holds other data, or another process writes it.
+        DiskError: The folder cannot be written.
     """
     licence = licence or task.licence
     check_licence(licence or UNKNOWN_LICENCE)

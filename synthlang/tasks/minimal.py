@@ -63,7 +63,15 @@ EQUAL = "pairs left out because both sides are equal"
 
 
 def open_minimal(scheme: str, rest: str) -> TaskSet:
-    """Open minimal pairs of the built-in grammar, of the hub or of files."""
+    """Open minimal pairs of the built-in grammar, of the hub or of files.
+
+    Args:
+        scheme: Scheme of the task, for messages.
+        rest: The spec without its scheme: ``builtin:…``, ``hf:…``, or a path with options.
+
+    Raises:
+        InputError: The spec is wrong, or the data cannot be read or has no usable pair.
+    """
     if rest.startswith("builtin:"):
         return MiniEnglishMinimal(built_in(rest))
     if not rest.startswith("hf:"):
@@ -216,7 +224,7 @@ class HubMinimal(ReadMinimal, HubTask):
     """Minimal pairs of a data set of the hub or of a local folder.
 
     Raises:
-        InputError: The data set cannot be loaded, or lacks a column.
+        InputError: The data set cannot be loaded, lacks a column, or has a split without a usable pair.
     """
 
     def __init__(self, name: str) -> None:

@@ -69,7 +69,15 @@ NO_WORD = "pairs left out because a text has no word"
 
 
 def open_pairs(scheme: str, rest: str) -> TaskSet:
-    """Open pairs of the built-in grammar, of the hub or of tab-separated files."""
+    """Open pairs of the built-in grammar, of the hub or of files.
+
+    Args:
+        scheme: Scheme of the task, for messages.
+        rest: The spec without its scheme: ``builtin:…``, ``hf:…``, or a path with options.
+
+    Raises:
+        InputError: The spec is wrong, or the data cannot be read or has no labelled pair.
+    """
     if rest.startswith("builtin:"):
         return MiniEnglishPairs(built_in(rest))
     if not rest.startswith("hf:"):
@@ -78,7 +86,7 @@ def open_pairs(scheme: str, rest: str) -> TaskSet:
 
 
 def order_labels(labels: set[str]) -> tuple[str, ...]:
-    """Sort the labels of NLI in their usual order, and then other labels alphabetically."""
+    """Return the labels of NLI in their usual order, and then other labels alphabetically."""
     return (*(name for name in KNOWN_LABELS if name in labels), *sorted(labels.difference(KNOWN_LABELS)))
 
 
@@ -203,7 +211,13 @@ FIRST_ROW = 2  # the line of the first row below a header
 
 
 def open_table(path: Path) -> tuple[list[str], Iterator[tuple[int, dict[str, Any]]]]:
-    """Return the names of the columns in lower case, and the rows by these names with their lines."""
+    """Return the names of the columns in lower case, and pairs (line number, values by these names) for the rows.
+
+    The columns of a file of JSON objects are those of its first line.
+
+    Raises:
+        InputError: The file cannot be read, or a line is malformed. The latter is raised when the line is read.
+    """
     lines = read_lines(path)
     first = next(lines, (1, ""))
     if first[1].startswith("{"):
@@ -215,7 +229,11 @@ def open_table(path: Path) -> tuple[list[str], Iterator[tuple[int, dict[str, Any
 
 
 def json_rows(lines: Iterable[tuple[int, str]], path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield (line number, values by name in lower case) of lines with a JSON object each."""
+    """Yield (line number, values by name in lower case) of lines with a JSON object each. Blank lines are skipped.
+
+    Raises:
+        InputError: A line is not a JSON object. The error names ``path`` and the line.
+    """
     for number, line in lines:
         if line.strip():
             try:
@@ -230,7 +248,13 @@ def json_rows(lines: Iterable[tuple[int, str]], path: Path) -> Iterator[tuple[in
 
 
 def tab_rows(lines: Iterable[tuple[int, str]], header: list[str], path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield (line number, values by name) of lines with the tab-separated columns of ``header``."""
+    """Yield (line number, values by name) of lines with the tab-separated columns of ``header``.
+
+    Blank lines are skipped. If two columns have the same name, the first one counts.
+
+    Raises:
+        InputError: A line has another number of columns. The error names ``path`` and the line.
+    """
     for number, line in lines:
         if line.strip():
             cells = line.split("\t")

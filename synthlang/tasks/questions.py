@@ -58,7 +58,13 @@ Split = Callable[[str], SegmentedText]
 
 
 def open_questions(_: str, rest: str) -> TaskSet:
-    """Open questions of the built-in grammar, of the hub or of JSON files."""
+    """Open questions of the built-in grammar, of the hub or of JSON files.
+
+    ``rest`` is the spec without its scheme: ``builtin:…``, ``hf:…``, or a path with options.
+
+    Raises:
+        InputError: The spec is wrong, or the data cannot be read or has no usable question.
+    """
     if rest.startswith("builtin:"):
         return MiniEnglishQuestions(built_in(rest))
     return HubQuestions(rest.removeprefix("hf:")) if rest.startswith("hf:") else FileQuestions("qa", rest)
@@ -307,7 +313,7 @@ def _answers(value: Any) -> list[tuple[str, int]]:
 
 
 def answer_columns(features: Mapping[str, Any], name: str) -> list[str]:
-    """Return the columns to read.
+    """Return the names of the columns to read, the required ones first.
 
     Raises:
         InputError: A required column is missing. The error lists the columns.

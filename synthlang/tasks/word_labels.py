@@ -36,7 +36,11 @@ HUB_INTENTS = ("intent", "label")
 
 
 def open_words(scheme: str, rest: str) -> TaskSet:
-    """Open a task of labelled words. ``rest`` is the spec of a source, or a path for the task's usual reader."""
+    """Open a task of labelled words. ``rest`` is the spec of a source, or a path for the task's usual reader.
+
+    Raises:
+        InputError: The source cannot be opened, or lacks a column that the task needs.
+    """
     if scheme in BUILT_IN and rest.startswith("builtin:"):
         return BUILT_IN[scheme](built_in(rest))
     tags, needs, plain = WORDS[scheme]

@@ -27,7 +27,8 @@ class Transform(StrictModel):
     """A function from sentences to sentences, whose ``strength`` is a number from 0 (identity) to 1 (full change).
 
     Attributes:
-        short_name: Name of the transform in language names, and the option after the @, as in ``reorder@ga``.
+        short_name: Name of the transform in language names, and the option after the @, as in ``reorder@ga``. None if
+            names of languages cannot have the transform.
         file_fields: Options that may name a file.
     """
 
@@ -60,7 +61,10 @@ class Transform(StrictModel):
         return False
 
     def bind(self, counts: Mapping[str, int]) -> Self:
-        """Return a copy that uses the word counts of the source language's training text."""
+        """Return the transform with the word counts that it needs. The transform itself does not change.
+
+        ``counts`` maps each word of the counted text to its number of occurrences. For ``unit: token`` it maps tokens.
+        """
         del counts
         return self
 
@@ -97,7 +101,7 @@ class Transform(StrictModel):
         return self
 
     def files(self) -> dict[str, Path]:
-        """Return the files that options name, by option."""
+        """Return the existing files that the options ``file_fields`` name, by option."""
         named = {field: getattr(self, field) for field in self.file_fields}
         paths = {field: user_path(value) for field, value in named.items() if value is not None}
         return {field: path for field, path in paths.items() if path.is_file()}
@@ -108,7 +112,11 @@ class Transform(StrictModel):
 
     @abstractmethod
     def rewrite(self, corpus: Corpus, key: int) -> Rewrite:
-        """Return the rewrite of a batch, which is a function of the sentences, their ids and ``key``."""
+        """Return the rewrite of a batch, which is a function of the sentences, their ids and ``key``.
+
+        Raises:
+            InputError: The batch lacks a column of ``requires``, or a word cannot be rewritten.
+        """
 
     def inverse(self, corpus: Corpus, key: int) -> Rewrite:
         """Return the rewrite that undoes ``rewrite`` with the same key on its output.
@@ -122,7 +130,7 @@ class Transform(StrictModel):
 
 
 def chosen_sentences(corpus: Corpus, key: int, strength: float) -> NDArray[np.bool_]:
-    """Choose a share ``strength`` of the sentences by their ids, [sentences].
+    """Flag a random share ``strength`` of the sentences, chosen by their ids, [sentences].
 
     A larger share includes every smaller one.
     """
@@ -155,7 +163,7 @@ def check_columns(corpus: Corpus, transform: Transform) -> None:
     """Check that the corpus has every column that the transform reads.
 
     Raises:
-        InputError: A column is missing.
+        InputError: A column is missing. A corpus without sentences is never refused.
     """
     missing = [name for name in transform.requires if name not in corpus.columns]
     if missing and len(corpus):

@@ -55,7 +55,15 @@ class Hops(NamedTuple):
 
 
 def hop(corpus: Corpus, form: Column, verbs: Rows, distance: int, parts: Sequence[str]) -> Hops:
-    """Count ``distance`` words from each of the ``verbs`` (rows) on. ``form`` has the words after lemmatisation."""
+    """Find the word that each marker follows, ``distance`` words after its verb.
+
+    Args:
+        corpus: The batch.
+        form: Word forms of the batch after lemmatisation, [words].
+        verbs: Rows of the affected verbs, [verbs].
+        distance: Number of words between a verb and its marker. Marks and parts of words do not count.
+        parts: Words that are parts of the word before them.
+    """
     is_part = form.lookup(parts.__contains__)
     counts = ~is_part & form.lookup(lambda name: not MARKS.issuperset(name))
     alphanumeric = np.flatnonzero(form.lookup(lambda name: any(map(str.isalnum, name))))

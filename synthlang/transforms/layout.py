@@ -55,7 +55,7 @@ OTHER_LAYER, INNER_MARKER, OUTER_MARKER, EDGE = 4, 7, 9, 10
 
 
 def modern(label: str) -> str:
-    """Return a label in the notation of UD version 2.
+    """Return a label in the notation of UD version 2. An unknown label and ``neg`` are unchanged.
 
     >>> modern("nsubjpass"), modern("nmod:poss")
     ('nsubj:pass', 'nmod:poss')
@@ -155,10 +155,12 @@ class Layout:
     """The dependents of a batch as items with a head, a side, a closeness and a layer.
 
     Attributes:
+        forest: The trees of the batch.
         items: Rows of the dependents, [m].
         head: Rows of their heads, [m].
         side: BEFORE or AFTER the head, in the source, [m].
         place: Rank by distance from the head on that side, from 1, [m].
+        relation: Relation of each item to its head, [m].
         layer: Layer of each item (see LAYERS), [m].
         is_final: True for punctuation at the end of the sentence, after its head, [m].
     """
@@ -211,7 +213,7 @@ class Layout:
         return layers
 
     def keys(self, side: Rows) -> Keys:
-        """Return the distance of each item from its head on the new ``side``, [m]."""
+        """Return sort keys of the items by their distance from the head on the new ``side`` [m], [m]."""
         moved = side != self.side
         slot = self._slot(side)
         keys = self.place.astype(np.float64)
@@ -239,7 +241,7 @@ class Layout:
         keys[short] = reach[slot[short]] + STEP + self.place[short] * BY_CLOSENESS
 
     def order(self, keys: Keys, side: Rows) -> Rows:
-        """Return for each output word the row of its source word. The final punctuation comes last."""
+        """Return for each output word the row of its source word, [words]. The final punctuation comes last."""
         rank = np.zeros(len(self.forest.parent))
         rank[self.items] = np.where(side == AFTER, keys, -keys)
         final = self.items[self.is_final & (self.forest.parent[self.head] < 0)]

@@ -31,7 +31,7 @@ def check_marker(word: str) -> str:
     """Return a marker unchanged if it is one word that is distinct from the tag of inserted words.
 
     Raises:
-        InputError: The marker is not such a word.
+        InputError: The marker is empty, has white space or is the tag ``_``.
     """
     if word.split() != [word] or word == INSERTED_TAG:
         raise InputError(f"the marker {word!r} must be one word without a space", code="format")
@@ -85,7 +85,10 @@ class Choice(NamedTuple):
 
 
 def join_affixes(form: Column, choices: Sequence[Choice], before: bool) -> Column:
-    """Join the chosen texts to the forms, after or ``before`` the word. The first choice is nearest to the word."""
+    """Return the forms with the chosen texts joined after the word, or before it if ``before`` is true, [words].
+
+    The first choice is nearest to the word.
+    """
     for _, which, texts in choices:
         pairs, inverse = np.unique(form.codes * np.int64(len(texts) + 1) + which + 1, return_inverse=True)
         names, affixes = form.names or (), ("", *texts)
@@ -97,7 +100,16 @@ def join_affixes(form: Column, choices: Sequence[Choice], before: bool) -> Colum
 
 
 def agreement_choice(corpus: Corpus, agreement: Mapping[str, str], marked: Flags) -> Rows:
-    """Choose the marker of each verb by the first key that fits its first subject, [words]."""
+    """Choose the marker of each verb by the first key that fits its first subject.
+
+    Args:
+        corpus: The batch.
+        agreement: Marker by property of the subject, a UPOS tag or features.
+        marked: Flags of the words that may get a marker, [words].
+
+    Returns:
+        Index of the key for each word, or −1 for a word without a marker, [words] int64.
+    """
     forest = Forest.of(attach_inserted(corpus))
     is_subject = corpus.columns["deprel"].lookup(lambda name: base(name) == "nsubj")
     subjects = np.flatnonzero(is_subject & (forest.parent >= 0))
@@ -141,9 +153,10 @@ def dropped(corpus: Corpus, kinds: Sequence[str], articles: Sequence[str]) -> Fl
 
 
 def words_after_verbs(corpus: Corpus, marked: Flags, keep: Flags, distance: int) -> Rows:
-    """Return for each verb the row ``distance`` words after it, or of the last word of its sentence.
+    """Return for each verb the row of the word ``distance`` words after it, or of its sentence's last word, [verbs].
 
-    Punctuation does not count as a word.
+    Punctuation and words outside ``keep`` [words] do not count. The verbs are the kept words with the tag VERB among
+    ``marked`` [words].
     """
     upos = corpus.columns["upos"]
     words = np.flatnonzero(keep & upos.lookup(lambda name: name != "PUNCT"))
@@ -237,6 +250,7 @@ class Mark(Transform):
 
     @property
     def markers(self) -> tuple[str, ...]:
+        """The markers of number, case and agreement without the separator, each once."""
         number = [] if self.number is None else [self.number]
         return tuple(dict.fromkeys([*number, *self.case.values(), *self.agreement.values()]))
 
@@ -330,7 +344,11 @@ class Mark(Transform):
         return np.asarray(tag & corpus.form.lookup(lambda name: name in words))
 
     def inverse(self, corpus: Corpus, key: int) -> Rewrite:
-        """Remove the markers."""
+        """Return the rewrite that removes the markers and the inserted words.
+
+        Raises:
+            InputError: Words were left out (``drop``), or a column is missing.
+        """
         if not self.invertible:
             return super().inverse(corpus, key)
         if not len(corpus):

@@ -43,7 +43,7 @@ class Places(NamedTuple):
 
     @staticmethod
     def of(corpus: Corpus, key: int, strength: float, is_marked: bool) -> Places:
-        """Return the places of a batch. ``is_marked`` tells that its sentences already have their markers."""
+        """Return the places of a batch. ``is_marked`` is true if its chosen sentences already have their markers."""
         chosen = chosen_sentences(corpus, key, strength)
         length = corpus.lengths - chosen if is_marked else corpus.lengths
         place = (uniform(key_of("place", key), corpus.ids) * (length + 1)).astype(np.int64)
@@ -51,7 +51,10 @@ class Places(NamedTuple):
         return Places(offsets, np.where(chosen, place, length), length)
 
     def reversed(self, place: Rows, sentence: Rows, part: str) -> Rows:
-        """Return where the word at ``place`` [n] of ``sentence`` [n] goes. The function is its own inverse."""
+        """Return the new place of the word at ``place`` [n] of ``sentence`` [n], [n]. The function is its own inverse.
+
+        ``part`` is ``after`` or ``all``. Places count from 0 in the sentence with its marker.
+        """
         marker, length = self.marker[sentence], self.length[sentence]
         if part == "all":  # with the marker, a sentence has one word more
             return length - place

@@ -84,7 +84,10 @@ class Shuffle(Reordering):
 
 
 def fixed_order(segments: Rows, draw: int) -> Rows:
-    """Return for each output word the row of its source word, with one order for all segments of a length."""
+    """Return for each output word the row of its source word, with one order for all segments of a length, [words].
+
+    ``segments`` [words] is the number of each word's segment, and ``draw`` the seed of NumPy's generator.
+    """
     starts = np.flatnonzero(np.diff(segments, prepend=-1))
     lengths = np.diff(np.append(starts, len(segments)))
     index = np.empty(len(segments), np.int64)
@@ -96,7 +99,7 @@ def fixed_order(segments: Rows, draw: int) -> Rows:
 
 @lru_cache(maxsize=1024)
 def drawn(draw: int, length: int) -> Rows:
-    """Return the order that ``default_rng(draw).shuffle`` gives to ``length`` things, as the release calls it.
+    """Return the order that ``default_rng(draw).shuffle`` gives to 0 … ``length`` − 1, as in the released code.
 
     >>> drawn(0, 5).tolist()
     [2, 4, 3, 0, 1]

@@ -36,6 +36,7 @@ TRANSFORMS: tuple[type[Transform], ...] = (
 
 
 def kind_of(transform: type[Transform]) -> Any:
+    """Return the ``kind`` by which a language selects a transform."""
     return transform.model_fields["kind"].default
 
 

@@ -82,6 +82,7 @@ class Transliterate(Transform):
         return frozenset(counts) if self._listed is None else self._listed
 
     def chosen(self, forms: Sequence[str], key: int) -> list[bool]:
+        """Return for each source word whether the transform writes its type in the script."""
         listed = self._listed
         if self.needs_counts and self.order == "frequent":
             return [form in self._frequent for form in forms]
@@ -157,7 +158,7 @@ class Transliterate(Transform):
 
 
 def type_hashes(key: int, forms: Sequence[str]) -> NDArray[np.float64]:
-    """Return a number in [0, 1) for each form, the same in every text.
+    """Return a random number in [0, 1) for each form, a function of the form and ``key``, [forms].
 
     A form is chosen if its number is below the share.
     """
@@ -168,7 +169,7 @@ def read_types(path: Path) -> frozenset[str]:
     """Read a list of words: one on each line, or the first column of a table with tabs.
 
     Raises:
-        InputError: A line does not hold one word, or the file is empty.
+        InputError: The file cannot be read, a line does not hold one word, or the file holds no word.
     """
     words = set()
     for number, line in read_lines(path):

@@ -42,7 +42,11 @@ class Reordering(Transform):
 
     @abstractmethod
     def order(self, corpus: Corpus, segments: Rows, key: int) -> Rows:
-        """Return for each output word the row of its source word. Rows stay inside their segment."""
+        """Return for each output word the row of its source word, [words]. Rows stay inside their segment.
+
+        ``segments`` [words] is the number of each word's segment. ``rewrite`` applies the order to the chosen sentences
+        only.
+        """
 
     def rewrite(self, corpus: Corpus, key: int) -> Rewrite:
         return Rewrite.reorder(corpus, self._index(corpus, key))
@@ -115,6 +119,9 @@ class Permute(Reordering):
 
 
 def random_order(corpus: Corpus, segments: Rows, key: int) -> Rows:
-    """Sort each segment by random keys, a function of (key, sentence id, position)."""
+    """Return for each output word the row of its source word, in a random order of each segment, [words].
+
+    The order is a function of ``key``, the ids of the sentences and the positions of the words.
+    """
     bits = random_bits(key_of("order", key), corpus.ids[corpus.sentence_of_word], corpus.position)
     return np.asarray(np.lexsort((bits, segments)), dtype=np.int64)

@@ -55,6 +55,7 @@ def texts_of(languages: Sequence[SourcedLanguage], bound: Sequence[Language]) ->
 
 
 def text_fingerprint(text: Text) -> dict[str, str | None]:
+    """Return the fingerprints of a training text, as part of another fingerprint."""
     source, language = text
     return {"source": source.fingerprint, "language": language.fingerprint if language else None, "split": "train"}
 
@@ -67,7 +68,11 @@ def batches_of_text(text: Text) -> Iterator[Corpus]:
 
 
 def trained(spec: VocabularySpec, texts: Sequence[Text], store: Store) -> Vocabulary:
-    """Return one BPE of all the texts, from the store or trained. Memory grows with the word types only."""
+    """Return one BPE of all the texts, from the store or trained. Memory grows with the word types only.
+
+    Raises:
+        InputError: A text cannot be read or derived.
+    """
     parts = {"size": spec.size, "min_frequency": spec.min_frequency, "texts": [text_fingerprint(t) for t in texts]}
     name = fingerprint("vocabulary-training", format=FORMAT, **parts)
 
@@ -85,7 +90,11 @@ def with_added_forms(
 ) -> Vocabulary:
     """Return the vocabulary of a source with one token for each form that a language adds to it.
 
-    The tokens come after the others. Words of the source that occur less than ``least`` times add none.
+    The tokens come after the others. Words of the source that occur less than ``least`` times add none. Words are
+    counted in ``split`` (default: the training split).
+
+    Raises:
+        InputError: The source lacks the split, or the split cannot be read.
     """
     if not any(language.adds_forms for language in languages):
         return vocabulary
@@ -230,8 +239,8 @@ def build_id_space(
     """Return the id space of languages (name, source, language), from the store or trained, and the bound languages.
 
     Raises:
-        InputError: A source has no training split or lacks a column of its language, or the languages do not fit the
-            kind of vocabulary.
+        InputError: Two languages have one name, a source has no training split or lacks a column of its language, a
+            text cannot be read or derived, or the languages do not fit the kind of vocabulary.
     """
     check_languages(languages)
     if spec.kind == "copied":
@@ -263,7 +272,7 @@ def check_languages(languages: Sequence[SourcedLanguage]) -> None:
     """Check that the names differ and that each source has the split and columns that its language reads.
 
     Raises:
-        InputError: A check fails.
+        InputError: Two languages have one name, or a source lacks the training split or a column.
     """
     names = [name for name, _, _ in languages]
     twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
@@ -284,7 +293,8 @@ def bind_words(languages: Sequence[SourcedLanguage], keys: str, value: str) -> t
         value: The value of the setting.
 
     Raises:
-        InputError: A language has a transform of tokens, which only the kind copied allows.
+        InputError: A language has a transform of tokens, which only the kind copied allows, or a source lacks a column
+            or the training split.
     """
     for name, _, language in languages:
         if language.on_tokens:

@@ -41,6 +41,9 @@ class Checkpoint:
     """The tokenizer of a checkpoint.
 
     Attributes:
+        name: Folder or name of the model.
+        tokenizer: The tokenizer, which encodes a single word as it does in a text.
+        specials: Ids of the special tokens.
         settings: Content of tokenizer_config.json.
         rows: Rows of the model's embedding, at least as many as the tokenizer has ids.
     """
@@ -53,6 +56,7 @@ class Checkpoint:
 
     @cached_property
     def fingerprint(self) -> str:
+        """Fingerprint of the tokenizer and the number of rows."""
         return fingerprint("checkpoint-tokenizer", tokenizer=digest(self.tokenizer), rows=self.rows)
 
 
@@ -60,8 +64,9 @@ def read_checkpoint(name: str) -> Checkpoint:
     """Read the tokenizer of a model, given by its folder or name. No code of the model is executed.
 
     Raises:
-        InputError: The tokenizer is missing, has no fast version or lacks a special token. A token crosses words,
-            there are more ids than rows of the model, or the files contradict each other.
+        InputError: The tokenizer is missing or damaged, has no fast version, lacks a special token or has tokens that
+            cross words, the config is wrong, there are more ids than rows of the model, or the files contradict each
+            other.
     """
     place = str(user_path(name)) if user_path(name).exists() else name
     paths = {file: path for file in FILES if (path := _file(place, file)) is not None}

@@ -66,7 +66,7 @@ class Effect:
 def measure_effect(old: Tokenizer, new: Tokenizer, counts: Mapping[str, int], unknown: int) -> Effect:
     """Encode each word type with both tokenizers and count the differences.
 
-    ``unknown`` is the id of the unknown token.
+    ``counts`` maps each word of the text to its number of occurrences. ``unknown`` is the id of the unknown token.
     """
     totals: Counter[str] = Counter()
     for (a, count), (b, _) in zip(encoded(old, counts), encoded(new, counts), strict=True):
@@ -100,7 +100,7 @@ class Extension:
     effects: Mapping[str, Effect] = field(default_factory=dict)
 
     def pieces_of(self, which: int) -> NDArray[np.int64]:
-        """Return the old ids that new token number ``which`` was cut into."""
+        """Return the old ids that new token number ``which``, from 0, was cut into, [k]."""
         return self.pieces[self.offsets[which] : self.offsets[which + 1]]
 
 
@@ -199,8 +199,9 @@ def hf_id_space(
     ``model`` is a folder or a name. The size of the space covers the rows of its embedding and the new rows.
 
     Raises:
-        InputError: The tokenizer is not supported (see ``read_checkpoint``), a language has a transform of tokens, or
-            the extension adds nothing.
+        InputError: The tokenizer is not supported (see ``read_checkpoint``), two languages have one name, a source
+            lacks the training split or a column, a language has a transform of tokens, or the extension is not
+            possible (see ``extend_tokenizer``).
     """
     check_languages(languages)
     bound = bind_words(languages, "start.model", model)

@@ -145,7 +145,7 @@ def token_runs(tokenizer: Tokenizer, counts: Mapping[str, int], apart: Collectio
 
 
 def token_usage(tokenizer: Tokenizer, counts: Mapping[str, int]) -> Counter[int]:
-    """Count the ids in a text with these word counts."""
+    """Return the number of occurrences of each id in a text with these word counts."""
     usage: Counter[int] = Counter()
     for encoding, count in encoded(tokenizer, counts):
         for index in encoding.ids:
@@ -173,7 +173,7 @@ BYTE = re.compile("<0x[0-9A-F]{2}>")  # a byte of a character without a token; t
 
 
 def grow_bpe(task: GrowTask) -> Grown:
-    """Return the BPE with at most ``size`` more tokens."""
+    """Return the BPE with at most ``task.size`` more tokens."""
     vocab: dict[str, int] = dict(task.model["vocab"])
     unknown = task.model.get("unk_token")
     apart = set(task.tokenizer.get_added_tokens_decoder())
@@ -223,7 +223,7 @@ def with_forms(vocabulary: Vocabulary, forms: Iterable[str]) -> Vocabulary:
 
 
 def grow_wordpiece(task: GrowTask) -> Grown:
-    """Return the vocabulary with at most ``size`` more tokens: missing characters, then results of merges."""
+    """Return the vocabulary with at most ``task.size`` more tokens: missing characters, then results of merges."""
     vocab: dict[str, int] = dict(task.model["vocab"])
     prefix: str = task.model["continuing_subword_prefix"]
     longest = int(task.model["max_input_chars_per_word"])
@@ -271,7 +271,10 @@ ROUNDS = 4  # rounds in which candidates are left out
 
 
 def grow_unigram(task: GrowTask) -> Grown:
-    """Return the model with at most ``size`` more pieces: missing characters, and the pieces with the largest gain."""
+    """Return the model with at most ``task.size`` more pieces.
+
+    They are the missing characters, and the candidates with the largest gain in log probability.
+    """
     old: dict[str, float] = dict(task.model["vocab"])
     words = pretokens(task.tokenizer, task.counts)
     spelled = {tuple(word): count for word, count in words.items()}

@@ -108,6 +108,8 @@ class LanguageTokenizer:
     """The mapping from the text of one language to ids of the space.
 
     Attributes:
+        name: Name of the language in the run.
+        tokenizer: Tokenizer of the language, with the ids of the space unless ``subwords`` is given.
         ids: Sorted ids that a text of the language can have, with the specials, [n] int64.
         subwords: Mapping from tokens to ids if words are tokens (``unit: token``), else None.
         moved: Number that is added to the ids of copies from ``subwords``.
@@ -165,10 +167,13 @@ class IdSpace:
     """The ids of a run.
 
     Attributes:
+        kind: Kind of the vocabulary, as in ``VocabularySpec``, or ``checkpoint``.
         size: Number of rows of the embedding, including ids that do not occur.
+        specials: Ids of the special tokens.
+        languages: Tokenizer of each language, in the order of the run.
         offsets: First id of the copies of each language, or 0 for the source's own tokens. Only the kind ``copied``
             has offsets.
-        copies: Number of ids of the source's vocabulary.
+        copies: Number of ids of the source's vocabulary, V, for the kind ``copied``. It is 0 for any other kind.
     """
 
     kind: str

@@ -29,7 +29,7 @@ NAMES = {
 def xlm_tokenizer(place: str) -> Any:
     """Return a fast tokenizer that cuts words as transformers' XLMTokenizer does.
 
-    ``place`` is a folder or the name of a model.
+    ``place`` is a folder or the name of a model. Errors of transformers and of the file system are raised unchanged.
     """
     from transformers import PreTrainedTokenizerFast
     from transformers.utils import cached_file

@@ -134,7 +134,7 @@ PRONOUNS = {p.subject: p for p in (I, YOU, WE, THEY, HE, SHE, SOMEONE, IT, THIS,
 
 @dataclass(slots=True)
 class NounPhrase:
-    """A noun, name or pronoun with its modifiers."""
+    """A noun, name or pronoun with its modifiers. A modifier that is "", empty or None is missing."""
 
     head: Noun | Name | Pronoun
     plural: bool = False

@@ -36,7 +36,7 @@ class NliPair:
 
 
 def nli_pairs(source: MiniEnglish, split: str, count: int) -> Iterator[NliPair]:
-    """Yield ``count`` pairs for a split, with the labels in equal shares.
+    """Yield ``count`` pairs for a split, with each label once in every three pairs.
 
     Pair i is a function of (types, seed, split, i), and its two sentences have the id i.
     """
@@ -203,7 +203,7 @@ def passive(plan: Clause) -> Clause | None:
 
 
 def swapped(plan: Clause) -> Clause | None:
-    """Exchange subject and object if both are people or groups."""
+    """Return the clause with subject and object exchanged, or None unless both are people, animals or groups."""
     if plan.object is None or plan.subject is None or plan.kind != "verb":
         return None
     people = plan.subject.sense == plan.object.sense and plan.subject.sense in "pag"

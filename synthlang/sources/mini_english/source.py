@@ -90,6 +90,7 @@ class MiniEnglish:
 
     @property
     def world(self) -> World:
+        """The lexicon and its preferences."""
         return world_of(self.types, self.seed, self.zipf)
 
     @property
@@ -102,6 +103,7 @@ class MiniEnglish:
         return {"train": self.sentences, "dev": self.dev, "test": self.test}[split]
 
     def sentence(self, split: str, index: int) -> Columns:
+        """Return the columns of sentence ``index`` of a split, which has at most MAX_WORDS words."""
         c = self.world.context(split, index)
         while True:  # this ends, because most sentences are short
             columns = realise(sentence(c), self.morphology)
@@ -117,11 +119,17 @@ class MiniEnglish:
             yield self.batch(split, start, min(start + BATCH_SENTENCES, size))
 
     def batch(self, split: str, start: int, end: int) -> Corpus:
-        """Return the sentences of a split from ``start`` to ``end``."""
+        """Return the sentences ``start`` … ``end`` − 1 of a split. Ids count from 0 in the split."""
         return Corpus.of([self.sentence(split, index) for index in range(start, end)], start)
 
     def contexts(self, split: str, count: int, purpose: str) -> Iterator[tuple[int, Context]]:
-        """Yield the number and the random context of each of ``count`` items of a task."""
+        """Yield the number and the random context of each of ``count`` items of a task.
+
+        ``purpose`` names the task, so that the items of different tasks differ.
+
+        Raises:
+            InputError: The source has no such split.
+        """
         check_split(self, split, NAME)
         return ((index, self.world.context(split, index, purpose)) for index in range(count))
 

@@ -120,7 +120,7 @@ class Vocabulary(Generic[E]):
         return entry
 
     def one(self, c: Context, head: str, slot: str, limit: str = "") -> E:
-        """Draw a word for a slot that some word always fits."""
+        """Draw a word for a slot of a head that some word always fits."""
         entry = self.draw(c, head, slot, limit)
         assert entry is not None, f"nothing fits {slot} {limit}"
         return entry
