@@ -135,6 +135,9 @@ class Pair(NamedTuple):
     """x and y of a model in a condition.
 
     Attributes:
+        point: The labels of the condition, one for each axis of the correlation.
+        x: The measure x, in its unit.
+        y: The measure y, in its unit.
         models: The fingerprints of the model, which may be different ones in two studies. The set is empty if they are
             not known.
         model: The seeds of the model, if they are known.
@@ -158,6 +161,7 @@ class Correlated:
     """A correlation over conditions, with the numbers of pairs and models.
 
     Attributes:
+        found: The correlation, whose clusters are conditions.
         pairs: The number of pairs of x and y, one for each model of a condition.
         models: The number of models, or None if one of them is not known.
         share: True if conditions were joined because they share a measurement of a model.

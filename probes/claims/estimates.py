@@ -58,6 +58,7 @@ class Estimate:
         unit: The kind of values: one per model, adjustment, fine-tuning seed or condition.
         one_model: True if all replicates of a side come from one pretraining, so another one may give another result.
         standard_error: The standard error in the unit of the mean, or None if n < 2.
+        degrees_of_freedom: The degrees of freedom of Student's t: n − 1, or Welch's number for an unpaired difference.
         notes: The conditions that were averaged and the data that were left out, in words.
     """
 

@@ -156,8 +156,10 @@ class Paper(StrictModel):
     """A paper with its printed tables."""
 
     paper: str
+    """Name of the paper, as in the names of its files."""
     title: str
     citation: str
+    """The reference to the paper, as text."""
     labels: dict[str, tuple[str, ...]] = Field(min_length=1)
     """All axes and labels of the tables."""
     tables: dict[str, PaperTable] = Field(min_length=1)

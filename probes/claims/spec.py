@@ -115,7 +115,11 @@ def check_labels(named: Mapping[str, Sequence[str]], known: AxisLabels) -> None:
 
 
 class ClaimSide(StrictModel):
-    """A quantity of a claim (see ``Quantity``). Omitted keys have the values of the entry that contains the side."""
+    """A quantity of a claim (see ``Quantity`` for its keys).
+
+    Omitted keys have the values of the entry that contains the side. Labels of ``where`` and ``exclude_axes`` are added
+    to those of the entry. A side with its own ``measure`` does not inherit ``fallback_measure``.
+    """
 
     renamed_keys: ClassVar[Mapping[str, str]] = {"instead": "fallback_measure", "without": "exclude_axes"}
 
@@ -269,7 +273,12 @@ class Compare(ClaimEntry):
 
 
 class Order(ClaimEntry):
-    """Three or more conditions ``along`` which the measure is ``rising`` or ``falling``."""
+    """Three or more conditions ``along`` which the measure is ``rising`` or ``falling``.
+
+    Attributes:
+        along: The conditions in order, each as axis → label.
+        direction: The expected sign of each step from a condition to the next one.
+    """
 
     along: list[Where] = Field(min_length=3)
     direction: Literal["rising", "falling"]
@@ -289,6 +298,14 @@ class Correlate(ClaimEntry):
     """A correlation of ``x`` and ``y`` over all labels of the axes ``over``, within the labels of ``by``.
 
     Other axes are averaged over. ``layer`` is an axis if the layer of both is ``each``.
+
+    Attributes:
+        x: The first quantity.
+        y: The second quantity.
+        over: The axes whose combinations of labels are the conditions to correlate over.
+        by: Axes within whose labels conditions are compared.
+        expect: The expected sign of the correlation.
+        kind: The coefficient.
     """
 
     x: ClaimSide
@@ -320,7 +337,12 @@ class Correlate(ClaimEntry):
 
 
 class Fixed(StrictModel):
-    """The last change of a choice that the paper leaves open: margins, limits and one-sided relations."""
+    """The last change of a choice that the paper leaves open: margins, limits and one-sided relations.
+
+    Attributes:
+        date: The day of the change.
+        reason: The reason for the change.
+    """
 
     date: date
     reason: str = Field(min_length=1)

@@ -53,7 +53,12 @@ WORD_OF: dict[Outcome, Word] = {
 
 
 class PValues(NamedTuple):
-    """The p values for a claim and against it."""
+    """The p values for a claim and against it.
+
+    Attributes:
+        replicates: The largest p value of the comparisons for the claim.
+        opposite: The smallest p value against the claim, after Holm's correction.
+    """
 
     replicates: float = 1.0
     opposite: float = 1.0

@@ -74,7 +74,14 @@ WORDS, NAME = 30, 6
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawn figure with its file name and its alternative text ``alt``."""
+    """A drawn figure.
+
+    Attributes:
+        name: The file name without its ending.
+        svg: The SVG text, without background and caption.
+        alt: The alternative text.
+        caption: The caption, which may be "".
+    """
 
     name: str
     svg: str

@@ -61,6 +61,9 @@ class Series:
     """A line: ``y`` [n] over ``x`` [n].
 
     Attributes:
+        name: Name of the line in the legend.
+        x: [n] the places on the horizontal axis.
+        y: [n] the values.
         low: [n] lower bounds, or () if no bounds are known. A single missing bound is None.
         high: [n] upper bounds, in the same form.
         pair: True to draw the line dashed, in the colour of the line before it, and without an entry in the legend.

@@ -157,7 +157,13 @@ def _label(canvas: Canvas, axes: Axes, points: Sequence[Point], conditions: Sequ
 
 @dataclass(frozen=True)
 class Panel:
-    """The rows of one group as (x, y, block), and their correlation."""
+    """The rows of one group and their correlation.
+
+    Attributes:
+        name: Name of the group.
+        points: (x, y, name of the block) of each row.
+        found: The correlation of x and y, or None without one.
+    """
 
     name: str
     points: tuple[tuple[float, float, str], ...]

@@ -44,7 +44,14 @@ class _Readings(StrictModel):
 
 @dataclass(frozen=True)
 class Findings:
-    """The files that were written, and the archived studies that they show."""
+    """The files that were written, and the archived studies.
+
+    Attributes:
+        page: The first page.
+        pages: All pages.
+        figures: The files of the figures.
+        studies: Names of all archived studies, also of unfinished ones, which no page shows.
+    """
 
     page: Path
     pages: Sequence[Path]

@@ -58,7 +58,14 @@ class OwnResult(Picture):
 
 
 class Overview(StrictModel):
-    """The text of the first page."""
+    """The text of the first page.
+
+    Attributes:
+        setup: The text of the section on the setup.
+        papers: Paper → its summary.
+        results: Results of studies that belong to no paper.
+        limits: The items of the section on limits.
+    """
 
     setup: str = ""
     papers: dict[str, PaperSummary] = Field(default_factory=dict)

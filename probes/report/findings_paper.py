@@ -78,7 +78,16 @@ class Reading(StrictModel):
 
 
 def paper_sections(paper: str, gallery: Gallery, reading: Reading) -> list[Section]:
-    """Return the sections of the page of a paper."""
+    """Return the sections of the page of a paper.
+
+    Args:
+        paper: Name of the paper.
+        gallery: The figures and verdicts.
+        reading: The text of the page and the names of its figures.
+
+    Raises:
+        InputError: The paper cannot be read, or there is no figure of a name.
+    """
     told, studies = read_paper(paper), studies_of(paper, gallery.archived)
     claims = gallery.compared[paper].claims
     run = [claim for claim in claims if claim.was_run]
@@ -96,7 +105,16 @@ def paper_sections(paper: str, gallery: Gallery, reading: Reading) -> list[Secti
 
 
 def study_sections(names: Sequence[str], gallery: Gallery, readings: Mapping[str, Reading]) -> Iterator[Section]:
-    """Yield a section for each study of ``names``. These studies belong to no paper."""
+    """Yield a section for each study that belongs to no paper.
+
+    Args:
+        names: Names of the studies in the archive.
+        gallery: The figures and verdicts.
+        readings: Name of a study → its text and the names of its figures. A study may lack an entry.
+
+    Raises:
+        InputError: There is no figure of a name.
+    """
     for name in names:
         study, own = gallery.archived[name], readings.get(name, Reading())
         figures = gallery.figures(name, own.figures)

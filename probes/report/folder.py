@@ -45,6 +45,11 @@ def write_report(folder: Path, say: Say = unheard, says_excluded: bool = True) -
 def write_joined_report(folders: Sequence[Path], out: Path, say: Say = unheard) -> ReportPaths:
     """Write one report of all ``folders`` into the folder ``out``.
 
+    Args:
+        folders: Folders of the studies.
+        out: The folder of the report.
+        say: Function that receives lines for the user, as in ``write_report``.
+
     Raises:
         InputError: There is no folder, a folder is not a study of this version, ``out`` is one of the studies or holds
             something other than a report, or another process writes to it.

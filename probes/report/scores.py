@@ -39,6 +39,14 @@ class Row:
     """Scores, in percent, of a cell on a task with one fine-tuning seed.
 
     Attributes:
+        cell: Name of the cell.
+        labels: Axis → label of the cell, with seeds.
+        task: Name of the task in the study.
+        metric: Metric of the task.
+        seed: Seed of fine-tuning.
+        pretrain_seed: Seed of the pretraining, or None for a given model.
+        pretrain: Fingerprint of the pretraining, or "".
+        adjust: Fingerprint of the adjustment, or "".
         failed: The reason why the run is excluded, or "".
         values: Score → value, without scores that were not measured.
     """

@@ -125,7 +125,15 @@ def sections(study: Study, comparisons: Comparisons) -> list[Section]:
 
 
 def files_of(title: str, under: str, parts: Sequence[Section]) -> Iterator[tuple[str, str]]:
-    """Yield the name and the content of each file of a report, the page last."""
+    """Yield the name and the content of each file of a report: figures, tables, and the two pages last.
+
+    A figure is an SVG file. A table with a name is a CSV and a LaTeX file.
+
+    Args:
+        title: The title of the page.
+        under: The line under the title.
+        parts: The sections of the report.
+    """
     for block in (block for part in parts for block in flat(part.blocks)):
         for figure in block.figures if isinstance(block, Figures) else ():
             yield f"{FIGURES}/{figure.name}.svg", standalone_svg(figure)

@@ -82,7 +82,15 @@ Node = Measure | Entries | PerLayer | Tree
 
 
 class Value(NamedTuple):
-    """A finite number of a result, with the name of its measure."""
+    """A finite number of a result, with the name and the declaration of its measure.
+
+    Attributes:
+        name: The path of the number, with dots.
+        layer: The layer of the number, or None.
+        step: The step of pretraining, or None.
+        value: The number, in the unit of the measure.
+        measure: The declaration.
+    """
 
     name: str
     layer: int | None

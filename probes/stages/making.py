@@ -26,7 +26,10 @@ RESTORED = (f"{EXPORT}/", DONE, "config.yaml")
 
 
 def make(stage: Stage, store: Store, report: Report) -> None:
-    """Make a stage whose parents are done, or continue it if it is unfinished."""
+    """Make a stage whose parents are done, or continue it if it is unfinished.
+
+    Any error of the stage is raised, such as InputError for a file that changed while it was read.
+    """
     stage.run(Making(stage, store, report))
 
 

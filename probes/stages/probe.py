@@ -29,7 +29,13 @@ if TYPE_CHECKING:
 
 
 class ProbeStage(ModelStage):
-    """Run of the probes of one config on a model, or on two."""
+    """Run of the probes of one config on a model, or on two.
+
+    Attributes:
+        model: The model, or the name of a model that the study does not make.
+        target_model: The pretraining whose model reads the target language, or None.
+        name: Name of the probe in the study.
+    """
 
     format = FORMAT
     content = (PROBES,)

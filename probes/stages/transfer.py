@@ -25,7 +25,12 @@ ITEM_SETTINGS = {
 
 
 class TransferStage(FinetuneStage):
-    """Fine-tuning and test of a model, or of two, for one seed."""
+    """Fine-tuning and test of a model, or of two, for one seed.
+
+    Attributes:
+        target_model: The pretraining whose model reads the target language, or None.
+        name: Name of the task in the study.
+    """
 
     content = (RESULT, PREDICTIONS)
     kind: Literal["transfer"] = "transfer"

@@ -33,12 +33,27 @@ NUMBERS = 4_000_000
 
 
 def permuted(x: Floats, y: Floats, blocks: Sequence[Rows], kind: Kind) -> Floats:
-    """Return correlations [r] of x [r, n] or [1, n] with y [n]. They are NaN if x or y is constant in every block."""
+    """Return correlations [r] of x with y. They are NaN if x or y is constant in every block.
+
+    Args:
+        x: [r, n] the samples of the first variable, such as permutations of its values.
+        y: [n] the second variable.
+        blocks: The rows of each block, as indices from 0 to n − 1.
+        kind: The coefficient.
+    """
     return _cosine([SUMS[kind][0](x[:, rows], y[rows]) for rows in blocks])
 
 
 def weighted(x: Floats, y: Floats, weights: Floats, blocks: Sequence[Rows], kind: Kind) -> Floats:
-    """Return correlations [r] of x [n] with y [n] if row i occurs weights[r, i] times. NaN is as in ``permuted``."""
+    """Return correlations [r] of x with y if row i occurs weights[r, i] times. NaN is as in ``permuted``.
+
+    Args:
+        x: [n] the first variable.
+        y: [n] the second variable.
+        weights: [r, n] how often each row occurs in each sample, at least 0.
+        blocks: The rows of each block, as indices from 0 to n − 1.
+        kind: The coefficient.
+    """
     return _cosine([SUMS[kind][1](x[rows], y[rows], weights[:, rows]) for rows in blocks])
 
 

@@ -46,7 +46,7 @@ class Device:
     def seconds(self, flops: float, precision: str, width: int) -> float:
         """Return the seconds for ``flops`` operations, spread over the devices, with a model of some width.
 
-        A precision that was not measured has the lowest rate.
+        A precision that was not measured has the lowest rate. ``width`` is the hidden size of the model.
         """
         rate = self.rates.get(precision, min(self.rates.values()))
         return flops / (rate * (self.narrow if width < NARROW else 1.0)) / self.number

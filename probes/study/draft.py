@@ -41,7 +41,11 @@ class Section:
 
     @classmethod
     def of(cls, value: Any) -> Section | None:
-        """Return the section of a mapping in the YAML, or None for null."""
+        """Return the section of a mapping in the YAML, or None for null.
+
+        Raises:
+            InputError: The value is neither a mapping nor null.
+        """
         if value is None:
             return None
         if not isinstance(value, dict):
