@@ -44,7 +44,7 @@ class Retrieval:
 
 @dataclass(frozen=True)
 class SubsetAlignment:
-    """The scores of ``n`` source words. All other words still compete as neighbours."""
+    """The scores of ``n`` different source words, in percent. All other words still compete as neighbours."""
 
     n: int
     cosine: Retrieval
@@ -66,12 +66,18 @@ class AlignmentScores:
 
 @dataclass(frozen=True)
 class WordCredits:
-    """Credit of both words of each pair [n] as (forward, backward) under each score, 0 to 1 (see ``pair_credits``)."""
+    """Credit of both words of each pair as (forward, backward) under each score, 0 to 1 (see ``pair_credits``).
+
+    Each tensor of credits is [n] float64, and is on the CPU.
+    """
 
     cosine: tuple[Tensor, Tensor]
     csls: tuple[Tensor, Tensor]
     words: Tensor
-    """The words of the pairs, [n, 2]. A word in several pairs has the same credit in each and counts once."""
+    """The rows of the words of the pairs, [n, 2] int64.
+
+    A word in several pairs has the same credit in each and counts once.
+    """
     zeros: tuple[int, int] = (0, 0)
     """Number of candidates of the source and of the other language that are rows of zeros."""
 
@@ -79,9 +85,10 @@ class WordCredits:
         return len(self.cosine[0])
 
     def scores(self, in_dictionary: Tensor, words: Tensor | None = None) -> AlignmentScores:
-        """Return the scores of ``words``, of the ones in the dictionary, and of the rest.
+        """Return the scores of ``words``, of the ones in the dictionary, and of the rest, in percent.
 
-        All other words still compete as neighbours.
+        All other words still compete as neighbours. A score is the mean over different words: source words for
+        ``forward``, and words of the other language for ``backward``.
 
         Args:
             in_dictionary: True for pairs whose words are in the dictionary, [n] bool.
@@ -127,18 +134,26 @@ def pair_credits(
     report: Report = silent,
     names: tuple[str, str] = ("first", "second"),
 ) -> WordCredits:
-    """Return the credit of the words of ``pairs`` [q, 2]: rows of ``parent`` [n, d] and of ``derived`` [m, d].
+    """Return the credit of the words of translation pairs in both directions, under the cosine and under CSLS.
 
-    A word may be in several pairs. All rows are candidates. ``shared`` [s, 2] are the places of rows that both
-    languages share. A shared row competes for all words but its own. The caller leaves out special tokens, types that
-    never occur in training and types whose translation is their own row.
+    If t rows are nearest (within 1e-6 of the best) and s of them are translations, the credit is s/t, the
+    expectation of a random choice. If all rows are equal, a word with one translation among m candidates therefore has
+    the credit 1/m. A pair with a row of zeros has the credit 0 in both directions. Similarities are float32.
 
-    If t rows are nearest (within TIE) and s of them are translations, the credit is s/t, the expectation of a random
-    choice. A collapsed embedding therefore scores 100/n. The word of a row of zeros is a miss in both directions.
-    Similarities are float32. ``k`` is limited to the number of rows, and errors use the ``names`` of the two sides.
+    Args:
+        parent: Rows of the source language, [n, d]. The caller leaves out special tokens and types that never occur in
+            training, here and in ``derived``, since all rows are candidates.
+        derived: Rows of the other language, [m, d].
+        pairs: Rows of words that translate each other in ``parent`` and in ``derived``, [q, 2]. A word may be in
+            several pairs. The caller leaves out types whose translation is their own row.
+        shared: Places of the rows that both languages share, [s, 2]. A shared row competes for all words but its own.
+        k: Number of neighbours for CSLS, limited to the number of rows.
+        chunk: Number of rows of each side whose product is in memory at once.
+        report: Function that shows progress.
+        names: Names of the two sides in errors.
 
     Raises:
-        InputError: A row has NaN or infinity.
+        InputError: A row has NaN or infinity, or ``k`` or ``chunk`` is less than 1.
 
     >>> rows, pairs = torch.eye(3), torch.arange(3).unsqueeze(1).expand(-1, 2)
     >>> pair_credits(rows, rows[[0, 2, 1]], pairs).scores(torch.tensor([True, False, False])).all.cosine.forward

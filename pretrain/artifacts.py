@@ -19,8 +19,13 @@ class RunLanguage:
     """One language of a run with its data.
 
     Attributes:
-        spec: The spec of the source.
+        name: Name of the language in metrics and exports.
+        spec: The source as the config writes it.
+        source: The opened source of the sentences.
         language: The language, bound to its word counts and vocabulary.
+        tokenizer: The tokenizer of the language.
+        train: The token ids of the training text.
+        dev: The token ids of the dev split, or None if the source has none.
         copies: Further copies of ``train`` with other random draws.
     """
 
@@ -36,7 +41,15 @@ class RunLanguage:
 
 @dataclass(frozen=True)
 class Parallel:
-    """Sentence pairs of two languages. ``rows`` [n, 2] are the rows of the sentences in the shards of each side."""
+    """Sentence pairs of two languages.
+
+    Attributes:
+        left: Number of the language of the left side among the languages of the run.
+        right: Number of the language of the right side.
+        left_shards: The token ids of the left text.
+        right_shards: The token ids of the right text.
+        rows: Rows of the sentences of each pair in the left and in the right text, [n, 2].
+    """
 
     left: int
     right: int
@@ -50,8 +63,14 @@ class Artifacts:
     """The data that a run trains on. The first language is the source language.
 
     Attributes:
+        id_space: The ids of all languages, with their tokenizers.
+        languages: The languages and their texts.
+        dictionary: The word pairs of the terms dict and align, or None if no term needs them.
         candidates: All pairs of ids that are translations, of which ``dictionary`` is a part.
         own_rows: True if each language has a separate embedding.
+        parallel: Sentence pairs, or () if no term needs them.
+        extension: New subwords of the checkpoint that the run starts from, or None.
+        parents: Fingerprint of each artifact by its name.
     """
 
     id_space: IdSpace

@@ -34,7 +34,13 @@ VALIDATION_SEED = key_of("validation")  # seed of rows and masks: the same in ev
 
 
 def new_model(config: PretrainConfig, artifacts: Artifacts) -> MaskedLM:
-    """Return the model before its first step, which is a function of the config."""
+    """Return the model before its first step, which is a function of the config and the vocabulary.
+
+    The weights are random, or those of the checkpoint ``config.start``.
+
+    Raises:
+        InputError: The checkpoint cannot be used (see ``from_hf``).
+    """
     space = artifacts.id_space
     ids = tuple(language.ids for language in space.languages)
     if config.start is not None:
@@ -65,7 +71,7 @@ def trained_model(run: Path, config: PretrainConfig, artifacts: Artifacts) -> Ma
     """Return the model of a finished run at the checkpoint that its config selects.
 
     Raises:
-        InputError: The checkpoint is damaged.
+        InputError: The checkpoint is damaged, gone, of another version, or does not fit the config.
     """
     path = selected_checkpoint(run / "checkpoints", config.steps)
     model = new_model(config, artifacts)
@@ -74,6 +80,7 @@ def trained_model(run: Path, config: PretrainConfig, artifacts: Artifacts) -> Ma
 
 
 def build_objective(config: PretrainConfig, artifacts: Artifacts, device: torch.device) -> Objective:
+    """Return the objective of a run, whose dictionary is on ``device``."""
     own = {term.name: term.own_loss(config.objective, artifacts, device) for term in config.objective.on}
     corpora = _corpora(config, artifacts) if config.objective.mean_over == "corpora" else None
     return Objective(
@@ -96,7 +103,8 @@ def train_batches(config: PretrainConfig, artifacts: Artifacts, report: Report =
     """Return the training batches, with the rows of all terms. Monolingual rows come first.
 
     Raises:
-        InputError: A split does not fill a row, or no sentence pair is usable.
+        InputError: A training text does not fill one row or has no sentence that fits into a row, or a term needs
+            sentence pairs and none is usable.
     """
     texts = _Texts(config, artifacts, report)
     found = dict.fromkeys(source for term in config.objective.on for source in term.rows(config.objective, texts))
@@ -127,10 +135,13 @@ def _quotas(
 
 
 def dev_batches(config: PretrainConfig, artifacts: Artifacts, language: int) -> Batches:
-    """Return the batches of a language's dev split. Rows and masks are the same in every run.
+    """Return the batches of a language's dev split, which must exist.
 
-    The rows are labelled for plain MLM, or for CLM with a decoder, and have the same optional fields as training
-    batches.
+    Rows and masks do not depend on the seed of the run, and are equal in runs with the same data, batch, packing and
+    mask rate. The rows are labelled for plain MLM, or for CLM with a decoder.
+
+    Raises:
+        InputError: The dev split does not fill one row, or has no sentence that fits into a row.
     """
     own = artifacts.languages[language]
     assert own.dev is not None, f"{own.name} has no dev split"
@@ -143,7 +154,7 @@ def dev_batches(config: PretrainConfig, artifacts: Artifacts, language: int) -> 
 
 
 def build_masker(config: PretrainConfig, artifacts: Artifacts, for_dev: bool = False) -> Masker:
-    """Return the masker of a run. A dev split is masked for plain MLM."""
+    """Return the masker of a run. The dev split (``for_dev``) is masked for plain MLM, or labelled for CLM."""
     space, objective = artifacts.id_space, config.objective
     seed, relabels = VALIDATION_SEED if for_dev else config.seed, {}
     rate = (config.validation.mask_rate if for_dev else None) or objective.mask_rate
@@ -166,6 +177,12 @@ def sampling_weights(
 
     Among monolingual rows a language has q ∝ size ** exponent, where size is its number of sentences (Lample &
     Conneau 2019, section 3.1) or a given number. Sources of sentence pairs have their share of all rows.
+
+    Args:
+        monolingual: Sources of rows of one language.
+        sizes: Size of the language of each monolingual source.
+        exponent: Exponent of the sizes, 0 for equal shares and 1 for proportional ones.
+        parallel: Sources of rows of sentence pairs.
     """
     powers = [Fraction(float(size) ** exponent) for size in sizes]
     own = sum(source.rows for source in monolingual)

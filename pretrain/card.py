@@ -23,7 +23,10 @@ WORDS = "The text must be words that are separated by single spaces, with punctu
 
 
 def language_card(language: str, config: PretrainConfig, run: Path, name: str, parents: Mapping[str, str]) -> str:
-    """Return the card of one language's export, with the fingerprints of the run (``name``) and its data."""
+    """Return the card of one language's export in the folder ``run``.
+
+    The card names the fingerprint of the run (``name``) and the fingerprints of its data (``parents``).
+    """
     shared = "All languages of the run have these weights. Only the tokenizers differ."
     if config.sharing.separates or config.objective.uses_language_ids:
         shared = f"These are the weights that **{language}** uses. The separate parts of other languages are left out."
@@ -41,7 +44,8 @@ def run_card(
 ) -> str:
     """Return the card of a repository ``repo`` with all exports of a run, one folder for each language.
 
-    ``sections`` are further sections, as for ``write_card``. They come before perplexities and settings.
+    The card names the fingerprint of the run (``name``) and the fingerprints of its data (``parents``). ``sections``
+    are further sections as (heading, Markdown text), which come before perplexities and settings.
     """
     languages = [language.name for language in config.all_languages]
     listed = ", ".join(f"`{language}`" for language in languages)
@@ -53,7 +57,13 @@ def run_card(
 
 
 def loading(repo: str, language: str = "", auto: str = MASKED) -> str:
-    """Return a block of Python that loads a model and its tokenizer, from the folder of a language if it is given."""
+    """Return a Markdown block of Python that loads a model and its tokenizer with transformers.
+
+    Args:
+        repo: Name of the repository.
+        language: Folder of the repository to load from (default: its top).
+        auto: Name of the class of transformers that loads the model.
+    """
     folder = f", subfolder={language!r}" if language else ""
     return code_block(LOADING.format(repo=repo, folder=folder, auto=auto), "python")
 

@@ -44,8 +44,11 @@ def save_checkpoint(
 ) -> None:
     """Write the checkpoint of ``state["step"]``, and delete checkpoints that the policy no longer keeps.
 
-    ``state["best"]``, if present, is the step of the best checkpoint, which is kept. All processes that share a model
-    call this function, and one of them ``writes``.
+    ``state["best"]``, if present, is the step of the best checkpoint, which is kept. Checkpoints of later steps are
+    deleted. All processes that share a model call this function, and one of them ``writes``.
+
+    Raises:
+        OSError: The checkpoint cannot be written, for example because the disk is full.
     """
     weights = {name: _on_cpu(tensor) for name, tensor in model.named_parameters()}
     moments = _flatten(optimizer)
@@ -67,7 +70,7 @@ def save_checkpoint(
 
 @contextmanager
 def disk_errors() -> Iterator[None]:
-    """Convert the error of safetensors for a full disk to an OSError."""
+    """Convert errors of safetensors that come from the operating system, such as a full disk, to OSError."""
     try:
         yield
     except SafetensorError as error:
@@ -78,10 +81,12 @@ def disk_errors() -> Iterator[None]:
 
 
 def latest_checkpoint(folder: Path, say: Say = unheard) -> Path | None:
-    """Return the newest undamaged checkpoint, or None without any checkpoint. ``say`` shows warnings.
+    """Return the newest undamaged checkpoint, or None without any checkpoint.
+
+    Temporary files of interrupted writers are deleted. ``say`` shows a warning for each damaged checkpoint.
 
     Raises:
-        InputError: All checkpoints are damaged.
+        InputError: All checkpoints are damaged or of another version.
     """
     if folder.exists():
         remove_leftovers(folder)
@@ -101,7 +106,8 @@ def selected_checkpoint(folder: Path, last: int) -> Path:
     """Return the checkpoint of a finished run of ``last`` steps: the best one if the run selects it, or the last.
 
     Raises:
-        InputError: The checkpoint is damaged or gone. An older one must not replace it.
+        InputError: The last or the best checkpoint is damaged, gone or of another version. An older one must not
+            replace it.
     """
     path = folder / f"step-{last}"
     if not is_sound(path):
@@ -133,7 +139,7 @@ def check_finite(model: nn.Module, step: int, folder: Path) -> None:
 
 
 def is_sound(path: Path) -> bool:
-    """Return whether a checkpoint has the present format and every file has its checksum."""
+    """Return True if a checkpoint has the present format and every file has its recorded checksum."""
     try:
         manifest = read_json(path / "manifest.json")
     except (InputError, OSError):
@@ -150,7 +156,7 @@ def load_checkpoint(
     """Load the weights and the optimizer state of a checkpoint, and return its state.
 
     Raises:
-        InputError: The checkpoint does not belong to the run with the fingerprint ``run``.
+        InputError: The checkpoint does not belong to the run with the fingerprint ``run``, or does not fit the model.
     """
     state: dict[str, Any] = read_json(path / "state.json")
     if run is not None and state.get("run") != run:
@@ -166,7 +172,7 @@ def load_weights(path: Path, model: nn.Module) -> None:
     """Copy weights from a file into a model.
 
     Raises:
-        InputError: Names or shapes differ.
+        InputError: The names or shapes of the weights are not those of the model.
     """
     weights = load_file(path)
     parameters = dict(model.named_parameters())

@@ -27,9 +27,9 @@ class ModelSize:
         hidden: Width d.
         feed_forward: Width of the feed-forward sublayers.
         words: Rows of the tables of word embeddings.
-        outputs: Number of ids among which a labelled position chooses.
+        outputs: Number of ids of the softmax at a labelled position.
         others: Rows of the tables of positions and languages.
-        copies: Further copies of separate layers.
+        copies: Number of further copies of separate layers, summed over layers and languages.
         dense: True if the head has a dense layer and LayerNorm.
         biased: True if the output has a bias.
     """
@@ -46,14 +46,17 @@ class ModelSize:
 
     @property
     def parameters(self) -> int:
-        """Number of weights, with biases and LayerNorms. The output is tied to the word embeddings and has a bias."""
+        """Number of weights, with biases and LayerNorms. The output is tied to the word embeddings."""
         d, ff = self.hidden, self.feed_forward
         layer = 4 * d * d + 2 * d * ff + ff + 9 * d
         head = d * d + 3 * d if self.dense else 0
         return (self.layers + self.copies) * layer + self.words * (d + self.biased) + self.others * d + 2 * d + head
 
     def flops_of_layer(self, length: int, queries: int) -> int:
-        """Return the operations of a layer in the forward pass of a row, with outputs at ``queries`` positions only."""
+        """Return the operations of a layer in the forward pass of a row of ``length`` tokens.
+
+        The layer has outputs at ``queries`` positions only.
+        """
         t, d = length, self.hidden
         # projections to keys and values, projections from and to queries, attention, feed-forward
         return 2 * (2 * t * d * d + 2 * queries * d * d + 2 * queries * t * d + 2 * queries * d * self.feed_forward)
@@ -64,8 +67,13 @@ class ModelSize:
         A product [m, k] × [k, n] has 2mkn operations, and the backward pass has two products for each one of the
         forward pass. The last layer and the head compute only the ``masked`` positions of a row, except for keys and
         values. In a decoder these are all positions, and attention counts as if each token saw the whole row.
-        Embeddings are looked up and do not count. Without attention, the result is 6 · (number of weights) for each
-        token (Kaplan et al. 2020, "Scaling Laws for Neural Language Models", section 2.1).
+        Embeddings are looked up and do not count. If all positions are labelled, the result without attention is
+        6 · (number of weights in matrices) for each token (Kaplan et al. 2020, "Scaling Laws for Neural Language
+        Models", section 2.1).
+
+        Args:
+            length: Number of tokens of a row.
+            masked: Number of positions of a row with a loss.
         """
         full, last = self.flops_of_layer(length, length), self.flops_of_layer(length, masked)
         head = 2 * masked * self.hidden * (self.hidden * self.dense + self.outputs)
@@ -73,7 +81,7 @@ class ModelSize:
 
 
 def size_of_run(config: PretrainConfig, ids: int | None = None, exported: bool = False) -> ModelSize:
-    """Return the size of the model of a run that starts from random weights.
+    """Return the size of the model of a run, which must start from random weights.
 
     Args:
         config: The settings.
@@ -103,6 +111,6 @@ def size_of_run(config: PretrainConfig, ids: int | None = None, exported: bool =
 
 
 def pretraining_flops(config: PretrainConfig, size: ModelSize) -> float:
-    """Return the operations of a whole pretraining of a model."""
+    """Return the operations of the forward and backward passes of a whole pretraining. Validation does not count."""
     length = config.batch.length
     return config.tokens * size.flops_per_token(length, config.objective.labelled(length))

@@ -42,7 +42,9 @@ def process_state() -> PartialState:
 def accelerator_of(unused: bool, **options: Any) -> Accelerator:
     """Return Accelerate's interface to the launch.
 
-    ``unused`` means that a micro-batch may leave parameters without a gradient.
+    Args:
+        unused: True if a micro-batch may leave parameters without a gradient.
+        **options: Further arguments of ``accelerate.Accelerator``.
 
     Raises:
         InputError: The launch uses Accelerate's FSDP.
@@ -59,20 +61,23 @@ def accelerator_of(unused: bool, **options: Any) -> Accelerator:
 
 
 def faster_precision(hidden: int, device: torch.device) -> str | None:
-    """Return the faster precision on a CPU for a model of this width, or None for other devices."""
+    """Return the faster precision on a CPU for a model of the width ``hidden``, or None for other devices.
+
+    The precision is ``bfloat16`` for widths of at least WIDE on a CPU with AMX, and else ``float32``.
+    """
     if device.type != "cpu":
         return None
     return "bfloat16" if hidden >= WIDE and torch.cpu.get_capabilities().get("amx_bf16") else "float32"
 
 
 def should_compile(choice: str, device: torch.device, steps: int) -> bool:
-    """Return whether a run of ``steps`` steps is compiled. ``choice`` is auto, on or off.
+    """Return True if a run of ``steps`` steps is to be compiled. ``choice`` is auto, on or off.
 
     ``auto`` compiles runs of at least ENOUGH_STEPS steps on CUDA if triton is installed. On a CPU, compiled steps
     were not faster, and compiling took at least 30 s.
 
     Raises:
-        InputError: ``choice`` is on, but compiling is not possible.
+        InputError: ``choice`` is on, but a C++ compiler (CPU) or triton (CUDA) is missing, or the device is neither.
     """
     if choice == "on":
         reason = None
@@ -94,7 +99,10 @@ def _has_triton() -> bool:
 
 
 def finish(device: torch.device) -> None:
-    """Run the recorded operations on XLA, so that the graph of a step does not include the steps before it."""
+    """Run the recorded operations on XLA, so that the graph of a step does not include the steps before it.
+
+    Other devices need nothing.
+    """
     if device.type == "xla":
         import torch_xla
 
@@ -102,7 +110,10 @@ def finish(device: torch.device) -> None:
 
 
 def sum_gradients(optimizer: torch.optim.Optimizer, device: torch.device) -> None:
-    """Average the gradients over all replicas on XLA, where Accelerate does not use DDP."""
+    """Average the gradients over all replicas on XLA, where Accelerate does not use DDP.
+
+    Other devices need nothing.
+    """
     if device.type == "xla":
         import torch_xla.core.xla_model as xm
 
@@ -114,7 +125,7 @@ def sum_gradients(optimizer: torch.optim.Optimizer, device: torch.device) -> Non
 
 
 def seed(key: int, device: torch.device) -> None:
-    """Seed the generator of a device with 63 bits, since torch.manual_seed does not affect XLA."""
+    """Seed the generator of a device with ``key`` (63 bits), since torch.manual_seed does not affect XLA."""
     if device.type == "xla":
         import torch_xla
 

@@ -23,7 +23,19 @@ from synthlang.model_files import CONFIG
 
 
 def export_model(model: MaskedLM, artifacts: Artifacts, config: PretrainConfig, run: Path, name: str) -> None:
-    """Write ``run/export/<language>`` for each language. ``name`` is the run's fingerprint."""
+    """Write ``run/export/<language>`` with model, tokenizer and card for each language.
+
+    Args:
+        model: The trained model.
+        artifacts: The data of the run.
+        config: The settings of the run.
+        run: The run folder.
+        name: The fingerprint of the run.
+
+    Raises:
+        AssertionError: transformers loads other weights than were exported.
+        OSError: A file cannot be written, for example because the disk is full.
+    """
     from transformers.utils import logging  # imported here, so that a run starts sooner
 
     logging.disable_progress_bar()  # the run has a progress bar of its own
@@ -49,7 +61,11 @@ def _limit(folder: Path, positions: int) -> None:
 def verify(folder: Path, weights: Mapping[str, Tensor], carried: bool = False) -> None:
     """Check that transformers loads the exported weights unchanged.
 
-    Other keys are allowed only if layers of the original model are ``carried``.
+    Weights in the folder that the class of transformers does not use are allowed only with ``carried``, for layers
+    that were copied from the original model.
+
+    Raises:
+        AssertionError: Weights are missing, unused or changed.
     """
     from transformers.utils import logging
 

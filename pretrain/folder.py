@@ -41,6 +41,7 @@ def own_steps(folder: Path, policy: CheckpointConfig, last: int) -> list[int]:
 
 
 def steps_in(folder: Path) -> list[int]:
+    """Return the sorted steps of all checkpoints in a folder, also of damaged ones."""
     names = (p.name.removeprefix("step-") for p in folder.glob("step-*"))
     return sorted(int(name) for name in names if name.isdigit())
 
@@ -61,13 +62,19 @@ def export_sizes(run: Path) -> dict[str, int]:
 
 
 def is_as_exported(run: Path, done: Mapping[str, Any]) -> bool:
-    """Return whether every file of the export that the run's done.json records has its recorded size."""
+    """Return True if every file of the export that the run's done.json records has its recorded size.
+
+    ``done`` is the content of done.json. Other files, such as cards, are not checked.
+    """
     files = ((run / EXPORT / name, size) for name, size in done.get(EXPORT, {}).items())
     return all(path.is_file() and path.stat().st_size == size for path, size in files)
 
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:
-    """Return the lines up to the first damaged one, since a kill or a crash may have cut the file."""
+    """Return the lines of metrics.jsonl up to the first damaged one, or [] if there is no file.
+
+    A kill or a crash may have cut the file.
+    """
     if not path.exists():
         return []
     rows = []
@@ -99,7 +106,7 @@ def selected_row(run: Path, config: PretrainConfig) -> dict[str, Any]:
 
 
 class MetricsLog:
-    """Metrics log of a run with JSON lines, which only the main process writes."""
+    """Metrics log of a run with JSON lines, which only the main process (``is_main``) writes."""
 
     def __init__(self, path: Path, is_main: bool) -> None:
         self.path = path
@@ -113,5 +120,10 @@ class MetricsLog:
                 handle.writelines(json.dumps(row) + "\n" for row in rows)
 
     def write(self, row: dict[str, Any]) -> None:
+        """Append a line.
+
+        Raises:
+            ValueError: A number is NaN or infinite, which JSON cannot hold.
+        """
         if self.is_main:
             append_line(self.path, json.dumps(row, allow_nan=False))

@@ -46,6 +46,7 @@ class Base:
 
     @property
     def folder(self) -> Path:
+        """The first folder, whose weights and config are those of all folders."""
         return next(iter(self.folders.values()))
 
     @property
@@ -55,6 +56,11 @@ class Base:
 
     @cached_property
     def checkpoints(self) -> dict[str, Checkpoint]:
+        """The tokenizer of each language with its special ids and fingerprint.
+
+        Raises:
+            InputError: A tokenizer is missing or cannot be used.
+        """
         return {name: read_checkpoint(str(folder)) for name, folder in self.folders.items()}
 
     @property
@@ -63,7 +69,11 @@ class Base:
 
     @cached_property
     def language_numbers(self) -> dict[str, int]:
-        """The number of each language in an XLM with language embeddings, or {} for other models."""
+        """The number of each language in an XLM with language embeddings, or {} for other models.
+
+        Raises:
+            InputError: The config of the XLM does not number all of its languages.
+        """
         config = self.config
         if not (self.is_xlm and config.use_lang_emb and config.n_langs > 1):
             return {}
@@ -78,7 +88,7 @@ class Base:
         """The config of transformers, which is read as data.
 
         Raises:
-            InputError: The config does not describe a model that can be read.
+            InputError: The config does not describe a model that can be read, or the weights are quantized.
         """
         path = self.folder / CONFIG
         config = model_config(path)
@@ -93,16 +103,23 @@ class Base:
         return next(iter(self.checkpoints.values())).specials
 
     def parents(self) -> dict[str, Any]:
-        """Return the fingerprints of the weights and of the tokenizers."""
+        """Return the fingerprints of the inputs of training.
+
+        ``model`` is the fingerprint of the weights and the config, and ``tokenizers`` has that of each language's
+        tokenizer.
+        """
         weights = digest_files([*self.folder.glob(f"*{SUFFIX}"), self.folder / CONFIG])
         return {"model": weights, "tokenizers": {name: one.fingerprint for name, one in self.checkpoints.items()}}
 
 
 def open_base(name: str) -> Base:
-    """Find a model by its name or folder.
+    """Find a model by its folder or its name on the hub, which is downloaded if it is not in the cache.
+
+    A folder is a model folder, or a finished run or adjustment.
 
     Raises:
-        InputError: The model is missing or has no safetensors, or it is a run whose languages have different weights.
+        InputError: The model does not exist, cannot be downloaded, has no safetensors or only an adapter, or it is a
+            run that is not finished or whose languages have different weights.
     """
     place = user_path(name)
     if place.is_dir():
@@ -152,7 +169,8 @@ def weight_files(folder: Path) -> list[Path]:
     """Return the files with the weights of a model.
 
     Raises:
-        InputError: The index of the weights names a file that is not a safetensors file of the folder.
+        InputError: The index of the weights is missing or damaged, or names a file that is not a safetensors file of
+            the folder.
     """
     whole, index = (folder / name for name in WEIGHTS)
     if whole.is_file():
@@ -172,7 +190,8 @@ def check_weights(base: Base) -> None:
     """Check by the headers of the weights that the model in the config can be built, and fits into memory.
 
     Raises:
-        InputError: The model cannot be built, does not fit into memory, or a file is damaged.
+        InputError: The config has more layers than the weights have tensors, the weights do not fit into memory, or a
+            file is damaged.
     """
     tensors, numbers = 0, 0
     for path in weight_files(base.folder):
@@ -215,7 +234,7 @@ def load_model(base: Base) -> PreTrainedModel:
     """Return the model with its output to the vocabulary, in float32.
 
     Raises:
-        InputError: The model cannot be read, or a weight is missing.
+        InputError: The model cannot be read or does not fit into memory, or a weight is missing.
     """
     from transformers.utils import logging
 
@@ -244,7 +263,10 @@ def load_model(base: Base) -> PreTrainedModel:
 
 
 def pooler_of(base: Base) -> dict[str, torch.Tensor] | None:
-    """Return ``weight`` [d, d] and ``bias`` [d] of BERT's pooler, which ``load_model`` does not load, or None."""
+    """Return ``weight`` [d, d] and ``bias`` [d] of BERT's pooler, or None if the weights have no pooler.
+
+    ``load_model`` does not load the pooler, since a language model does not use this layer.
+    """
     found: dict[str, torch.Tensor] = {}
     for path in sorted(base.folder.glob(f"*{SUFFIX}")):
         with safe_open(path, framework="pt") as weights:

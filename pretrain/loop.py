@@ -56,14 +56,22 @@ class Prefetch(Generic[T]):
 
 
 class NotFinite(Exception):  # noqa: N818  the loop turns it into an error with a hint
-    """Error for a step, counted from 0, whose losses are not finite."""
+    """Error for a step whose losses are not finite.
+
+    Attributes:
+        step: The step, counted from 0.
+        losses: The mean of each loss in the step.
+    """
 
     def __init__(self, step: int, losses: dict[str, float]) -> None:
         self.step, self.losses = step, losses
 
 
 class LossWindow:
-    """Sums and counts of the losses of each step since the last line of the log. ``reduce`` sums over ranks."""
+    """Sums and counts of the losses of each step since the last line of the log.
+
+    ``reduce`` is the function that sums a tensor over all processes.
+    """
 
     def __init__(self, reduce: Callable[[Tensor], Tensor]) -> None:
         self.reduce = reduce
@@ -94,7 +102,10 @@ class LossWindow:
         self.rows.extend(read)
 
     def means(self) -> dict[str, float]:
-        """Return the mean of each loss since the last line, and start a new window."""
+        """Return the mean of each loss since the last line, and start a new window.
+
+        A loss without a summand in these steps has no key. ``read`` must be called before.
+        """
         means = {}
         for i, name in enumerate(self.names):
             total, count = (sum(row[i][side] for row in self.rows) for side in (0, 1))
@@ -131,7 +142,7 @@ class Loop(ABC, Generic[M, B]):
         policy: Settings of saving and deleting checkpoints.
         log_every: Number of steps between lines of the log.
         say: Function that shows messages to the user.
-        stop: Flag that ends the run early.
+        stop: Flag that ends the run early (None: the flag of ``watching``, if any).
     """
 
     def __init__(
@@ -157,7 +168,16 @@ class Loop(ABC, Generic[M, B]):
         self.extra: dict[str, Any] = {}  # further values in the state of checkpoints
 
     def train(self, dropout: bool = True) -> None:
-        """Train to the last step, from the newest undamaged checkpoint if there is one."""
+        """Train to the last step, from the newest undamaged checkpoint if there is one.
+
+        Args:
+            dropout: True to train with the model's dropout.
+
+        Raises:
+            InputError: All checkpoints are damaged or the newest belongs to another run, or a loss or weight is not
+                finite.
+            Stopped: The flag was set. A checkpoint was saved before.
+        """
         self.resume()
         self.begin()
         self.trains.module.train(dropout)
@@ -186,18 +206,22 @@ class Loop(ABC, Generic[M, B]):
 
     @abstractmethod
     def measures_now(self) -> bool:
-        """Return whether more than the losses is measured at this step."""
+        """Return True if more than the losses is measured at this step."""
 
     @abstractmethod
     def write_line(self, row: dict[str, Any], steps_per_second: float) -> None:
         """Add measurements to ``row``, which has the step, the losses and the learning rate, and log it."""
 
     def is_due(self, every: int) -> bool:
-        """Return whether the step is the last one or a multiple of ``every`` (0: never)."""
+        """Return True if the step is the last one or a multiple of ``every`` (0: only the last step)."""
         return self.step == self.steps or (every > 0 and self.step % every == 0)
 
     def resume(self) -> None:
-        """Continue from the newest undamaged checkpoint, if there is one, and cut the log at its step."""
+        """Continue from the newest undamaged checkpoint, if there is one, and cut the log at its step.
+
+        Raises:
+            InputError: All checkpoints are damaged, or the newest undamaged one belongs to another run.
+        """
         path = latest_checkpoint(self.run / "checkpoints", self.say)
         if path is not None:
             state = load_checkpoint(path, self.model, self.trains.optimizer, self.name)
@@ -209,10 +233,12 @@ class Loop(ABC, Generic[M, B]):
         self.log.cut(self.step or -1)
 
     def save(self) -> None:
-        """Write a checkpoint.
+        """Write a checkpoint of the present step, and delete those that the policy no longer keeps.
+
+        All processes call this method.
 
         Raises:
-            InputError: A loss or weight is not finite.
+            InputError: A loss or weight is not finite. No checkpoint is written then.
         """
         self.check()
         is_main = self.accelerator.is_main_process

@@ -23,7 +23,13 @@ GROUP = Path("/sys/fs/cgroup/memory.max")
 
 
 def check_memory(config: PretrainConfig, processes: int, device: torch.device, ids: int = SMALLEST) -> None:
-    """Check that the memory suffices for a run with a vocabulary of ``ids`` ids.
+    """Check that the memory suffices for the least need of a run.
+
+    Args:
+        config: The settings.
+        processes: Number of processes of the launch. On a CPU they share the memory of the machine.
+        device: The device of this process.
+        ids: Number of ids of all languages (default: SMALLEST, for a vocabulary that is not known yet).
 
     Raises:
         InputError: The device or the machine has too little memory.
@@ -50,7 +56,8 @@ def check_memory(config: PretrainConfig, processes: int, device: torch.device, i
 def needed(config: PretrainConfig, processes: int, ids: int) -> tuple[int, int, int]:
     """Return the least bytes of a process for weights with optimizer, for activations, and for the rows of a step.
 
-    If a run starts from a checkpoint, only the rows are known, and the other two numbers are 0.
+    ``processes`` is the number of processes of the launch, and ``ids`` the number of ids of all languages. If a run
+    starts from a checkpoint, only the rows are known, and the other two numbers are 0.
     """
     tokens = config.batch.tokens // processes
     rows = tokens * IDS
@@ -71,7 +78,7 @@ def needed(config: PretrainConfig, processes: int, ids: int) -> tuple[int, int, 
 
 
 def memory_of_machine() -> int:
-    """Return the bytes of memory that this machine, container or job may use."""
+    """Return the bytes of memory that this machine, container or job may use in all, free or not."""
     total = int(psutil.virtual_memory().total)
     allowed = GROUP.read_text("utf-8").strip() if GROUP.is_file() else "max"
     return min(total, int(allowed)) if allowed.isdecimal() else total

@@ -20,22 +20,31 @@ DONE, RECORD, CONFIG, METRICS = "done.json", "run.json", "config.yaml", "metrics
 
 
 def push_model_to_hub(folder: Path, repo_id: str, private: bool = True, api: Any | None = None) -> str:
-    """Upload a finished run, or ``RUN/export/LANGUAGE``, to a model repository and return its address.
+    """Upload a finished run or adjustment, or ``RUN/export/LANGUAGE``, and return the address of the repository.
 
-    See ``model_repository``, and ``synthlang.hub_upload`` for the other arguments.
+    Args:
+        folder: The folder.
+        repo_id: NAME or OWNER/NAME.
+        private: True to make a new repository private. An existing repository keeps its visibility.
+        api: Object used in place of ``huggingface_hub.HfApi``.
+
+    Raises:
+        InputError: As for ``model_repository``, or the upload fails.
     """
     return upload(model_repository(folder, repo_id), private, api)[0]
 
 
 def model_repository(folder: Path, repo_id: str, sections: Sequence[tuple[str, str]] = ()) -> Repository:
-    """Return the repository of a finished run, or of ``RUN/export/LANGUAGE``.
+    """Return the repository of a finished run or adjustment, or of ``RUN/export/LANGUAGE``.
 
-    A run becomes a repository with one card, its settings, its log and a folder for each language.
+    A run becomes a repository with one card, its settings, its log and a folder for each language. An adjustment of a
+    single model has the files of the model beside them. ``RUN/export/LANGUAGE`` becomes a repository with the files of
+    this folder only.
 
     Args:
         folder: The folder.
         repo_id: NAME or OWNER/NAME.
-        sections: Further sections of the card of a run: heading and Markdown text.
+        sections: Further sections of the card as (heading, Markdown text). The card of a single language has none.
 
     Raises:
         InputError: The name is not valid, the folder is not a finished run, or its records or its export were changed.

@@ -56,7 +56,11 @@ class Neighbours:
 class Direction:
     """Results with one set as queries and the other as candidates.
 
-    ``density`` [n] is r of the queries, and ``zeros`` the number of queries that are rows of zeros.
+    Attributes:
+        cosine: Results under the cosine.
+        csls: Results under CSLS.
+        density: Mean cosine of each row of the set of queries to its k nearest candidates, [n] float32.
+        zeros: Number of rows of zeros in the set of queries.
     """
 
     cosine: Neighbours
@@ -86,18 +90,18 @@ def nearest(
     report: Report = silent,
     names: tuple[str, str] = ("first", "second"),
 ) -> Nearest:
-    """Search among ``x`` [n, d] and ``y`` [m, d] in both directions.
+    """Return the nearest neighbours of ``x`` [n, d] in ``y`` [m, d] and of ``y`` in ``x``.
 
     The work is float32 without TF32 on the device of x. Memory is O(tile² + (n + m) · max(k, top)). Scores closer than
     TIE are tied. A row of zeros has cosine 0 to everything.
 
     Args:
-        x: A tensor or NumPy array (also a memory map) of any float type.
-        y: The other set.
+        x: A tensor or NumPy array (also a memory map) of any float type, [n, d].
+        y: The other set, [m, d].
         pairs: Rows of x and y that should find each other, [q, 2] int64. A row may be in several pairs or in none.
             All rows are candidates.
         top: Number of nearest rows to list for each query. Under CSLS a list costs more than a credit.
-        queries: Numbers of the queries in x and in y to list (None: all).
+        queries: Numbers of the rows of x and of y to list, [r] each (None: all rows). Credits do not depend on them.
         barred: Rows of x and of y that are not candidates of each other, [s, 2], such as an embedding that is in both
             sets. A row occurs at most once on a side.
         k: Number of neighbours for the densities, limited to the number of rows.
@@ -106,7 +110,7 @@ def nearest(
         names: Names of the two sets in errors.
 
     Raises:
-        InputError: A row has NaN or infinity.
+        InputError: A row has NaN or infinity, ``k`` or ``tile`` is less than 1, or ``top`` is negative.
 
     >>> rows = torch.eye(3)
     >>> nearest(rows, rows[[0, 2, 1]], torch.tensor([[0, 0], [1, 1]])).forward.csls.credit

@@ -26,8 +26,8 @@ Matrix = Tensor | NDArray[Any]
 class Rows:
     """Rows [n, d] as unit vectors in float32, which are computed block by block. A row of zeros stays zero.
 
-    Rows are divided by their largest number before their length is computed, so that squares do not under- or
-    overflow. Errors use the ``name`` of the rows.
+    Rows are divided by their largest absolute number before their length is computed, so that squares do not under- or
+    overflow. ``zero`` [n] is True for rows of zeros. Errors use the ``name`` of the rows.
 
     Raises:
         InputError: A row has NaN or infinity.
@@ -48,9 +48,11 @@ class Rows:
         return len(self._data)
 
     def block(self, start: int, stop: int) -> Tensor:
+        """Return the unit rows start … stop − 1, [stop − start, d] float32."""
         return self._unit(slice(start, stop))
 
     def take(self, rows: Tensor) -> Tensor:
+        """Return the unit rows with the numbers ``rows`` [r], [r, d] float32."""
         return self._unit(rows)
 
     def _unit(self, rows: slice | Tensor) -> Tensor:
@@ -93,8 +95,8 @@ def full_precision(device: str) -> Iterator[None]:
 class Lists:
     """The largest cosines of each row.
 
-    ``values`` [n, size] are in descending order, and ``indices`` are their columns. ``size`` is at most the number of
-    rows of the other side.
+    ``values`` [n, size] are in descending order, and ``indices`` [n, size] are their columns. ``size`` is at most the
+    number of rows of the other side. A barred entry has the value −∞.
     """
 
     values: Tensor

@@ -12,7 +12,7 @@ from pretrain.devices import finish
 
 
 def build_optimizer(config: OptimizerConfig, model: nn.Module) -> torch.optim.AdamW:
-    """Return AdamW. Weight decay acts only on matrices, not on biases and norms."""
+    """Return AdamW for the trainable weights. Weight decay acts only on matrices, not on biases and LayerNorms."""
     parameters = [p for p in model.parameters() if p.requires_grad]
     groups = [
         {"params": [p for p in parameters if p.ndim >= 2], "weight_decay": config.weight_decay},
@@ -36,8 +36,9 @@ def build_optimizer(config: OptimizerConfig, model: nn.Module) -> torch.optim.Ad
 def learning_rate(peak: float, warmup: int, steps: int, step: int, schedule: str = "linear") -> float:
     """Return the learning rate of a step, which counts from 0.
 
-    The rate rises linearly to ``peak`` in ``warmup`` steps and then follows the schedule. inverse_sqrt is peak ·
-    √(warmup / (step + 1)) (Vaswani et al. 2017, equation 3), or starts at the peak without a warm-up.
+    The rate rises linearly to ``peak`` in ``warmup`` steps and then follows the schedule. linear and cosine would reach
+    0 after the last of ``steps`` steps. inverse_sqrt is peak · √(warmup / (step + 1)) (Vaswani et al. 2017, equation
+    3), or starts at the peak without a warm-up. constant keeps the peak.
 
     >>> [learning_rate(1.0, 2, 6, s) for s in range(6)]
     [0.5, 1.0, 1.0, 0.75, 0.5, 0.25]

@@ -26,7 +26,17 @@ from synthlang.vocabularies import Extension, IdSpace, LanguageTokenizer, build_
 
 
 def prepare(config: PretrainConfig, store: Store, report: Report = silent) -> Artifacts:
-    """Open or build every data artifact of a config."""
+    """Open or build every data artifact of a config.
+
+    Args:
+        config: The settings of the run.
+        store: Store that holds the artifacts. Artifacts that it has already are not built again.
+        report: Function that shows progress.
+
+    Raises:
+        InputError: A source cannot be read, lacks a training split or a column that a language needs, or has no word of
+            the vocabulary; the checkpoint cannot be used; or a term lacks sentence pairs or a dictionary.
+    """
     sources = _open_sources(config)
     named = [(m.name, sources[m.source], m.language) for m in config.all_languages]
     words = word_files(config.dictionary.path, [m.name for m in config.all_languages]) if len(named) > 1 else {}

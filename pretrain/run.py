@@ -42,7 +42,20 @@ TEXT_REASONS = (CONTROL_WORDS, *REASONS)
 
 
 class Trainer(Loop[MaskedLM, Batch]):
-    """The loop of a pretraining run."""
+    """The loop of a pretraining run.
+
+    Args:
+        config: The settings.
+        artifacts: The data of the run.
+        run: The run folder.
+        name: Fingerprint of the run, which its checkpoints store.
+        report: Function that shows progress.
+        say: Function that shows messages to the user.
+        stop: Flag that ends the run early.
+
+    Raises:
+        InputError: The launch, the checkpoint to start from, the texts or the dev split do not suit the config.
+    """
 
     def __init__(
         self,
@@ -92,7 +105,7 @@ class Trainer(Loop[MaskedLM, Batch]):
             self.report(f"pretrain {self.config.label}", self.step, self.steps, note)
 
     def rows_seen(self) -> Counter[str]:
-        """Return the number of rows of each text and of each pair of texts up to this step."""
+        """Return the number of rows of each text and of each pair of texts up to this step, by the source's name."""
         seen: Counter[str] = Counter()
         for source, rows in zip(self.rows.sources, self.rows.quotas.before(self.step).tolist(), strict=True):
             seen[source.name] += rows
@@ -128,6 +141,12 @@ def pretrain(
         report: Function that shows progress.
         say: Function that shows messages to the user.
         stop: Flag that stops the run. Once the flag is set, the run saves a checkpoint and raises Stopped.
+
+    Raises:
+        InputError: The folder holds something else or another process writes it, a library of a tracker is missing, the
+            launch or the memory does not suit the config, the data cannot be used (see ``prepare``), or a loss or
+            weight is not finite.
+        Stopped: The run was stopped.
     """
     with only_run(run):
         if store is None or not any((run / name).is_file() for name in ("run.json", "config.yaml")):
@@ -178,7 +197,11 @@ def _counts(artifacts: Artifacts, trainer: Trainer) -> dict[str, dict[str, int]]
 
 
 def effective_batch(config: PretrainConfig, processes: int) -> str:
-    """Return a message about the size of the batch of a step."""
+    """Return a message about the rows and tokens of a step, and their split over processes and micro-batches.
+
+    Raises:
+        InputError: The config does not allow ``processes`` processes (see ``PretrainConfig.micro_batches``).
+    """
     rows, length, micros = config.batch.rows, config.batch.length, config.batch.accumulation
     each = rows // config.micro_batches(processes)
     split = f"{processes} process{'es' if processes > 1 else ''} × {micros} × {each} rows"
@@ -236,10 +259,15 @@ def open_run(
 ) -> tuple[PretrainConfig, Artifacts]:
     """Return the config and the data artifacts of a finished run.
 
-    ``config`` may be an equivalent config (default: the run's config.yaml).
+    Artifacts that are no longer in the store of the run are built again from the data.
+
+    Args:
+        run: The run folder.
+        config: A config with the same data (default: the run's config.yaml).
+        report: Function that shows progress.
 
     Raises:
-        InputError: The data of the run has changed or is gone, so its vocabulary could not be built again.
+        InputError: The folder is not a run, the run is not finished, or its data has changed or cannot be read again.
     """
     if not (run / "config.yaml").exists():
         raise InputError(
@@ -263,4 +291,9 @@ def open_run(
 
 
 def store_of(run: Path) -> Store:
+    """Return the store with the data artifacts of a run.
+
+    Raises:
+        InputError: The folder has no record of a pretraining run.
+    """
     return Store(run / read_record(run)["data"])

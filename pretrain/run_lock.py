@@ -21,15 +21,25 @@ Settings = Callable[[C], object]
 
 
 def only_run(run: Path) -> AbstractContextManager[None]:
-    """Return the lock of a run folder, which only the main process of a launch takes."""
+    """Return the lock of a run folder, which only the main process of a launch takes.
+
+    Entering the context raises InputError if another process holds the lock.
+    """
     return only_writer(run) if process_state().is_main_process else nullcontext()
 
 
 def check_folder(run: Path, config: C, settings: Settings[C], what: str = "run") -> None:
     """Check that a folder may hold the run, before anything is written.
 
+    Args:
+        run: The folder, which need not exist.
+        config: The config of the run.
+        settings: Function that returns the part of a config that identifies its run.
+        what: Name of the kind of run in errors: ``run`` for pretraining, or another name.
+
     Raises:
-        InputError: The folder holds another run, or files that do not belong to a run.
+        InputError: The folder holds another run, a run of another kind, a damaged record, or files that do not belong
+            to a run.
     """
     if (run / "run.json").exists():
         read_record(run, what)
@@ -64,7 +74,11 @@ def mark_folder(
 
     run.json also holds ``inputs``, which maps each text, file and model of the config to the fingerprint of its
     content. An error can therefore name the text that has changed. config.yaml is updated if the texts of the run have
-    moved.
+    moved. All processes of a launch call this function, and the main process writes. ``settings`` and ``what`` are as
+    for ``check_folder``.
+
+    Raises:
+        InputError: The folder has the record of a run with another fingerprint or of another kind.
     """
     state = process_state()
     begun = (run / "run.json").exists()
@@ -92,10 +106,12 @@ def _names_the_same(path: Path, config: C, settings: Settings[C]) -> bool:
 
 
 def read_record(run: Path, what: str = "run") -> dict[str, Any]:
-    """Read run.json of a pretraining run or, by the name ``what``, of another kind of run.
+    """Read run.json of a pretraining run (``what`` is "run"), or of a run of another kind.
+
+    Only the records of pretraining runs have the key ``data``, with the path of the store from the run folder.
 
     Raises:
-        InputError: The file is not a record of such a run. Only records of pretraining runs name their data.
+        InputError: The file is missing or damaged, or is the record of the other kind of run.
     """
     record = read_json(run / "run.json")
     if not isinstance(record, dict) or "fingerprint" not in record:

@@ -25,6 +25,7 @@ def shard(losses: nn.Module, layers: Iterable[nn.Module], device: torch.device) 
 
 
 def is_sharded(module: nn.Module) -> bool:
+    """Return True if the parameters of a module were split by ``shard``."""
     return hasattr(module, "unshard")
 
 

@@ -28,7 +28,7 @@ SCALER = "scaler"
 
 
 def sum_over_ranks(accelerator: Accelerator, values: Tensor) -> Tensor:
-    """Return the sum of a tensor over all processes."""
+    """Return the sum of a tensor over all processes, which all call this function."""
     if accelerator.num_processes == 1:
         return values
     moved: Tensor = accelerator.reduce(values.to(accelerator.device), "sum")
@@ -55,7 +55,8 @@ class GradientStep(ABC, Generic[B]):
         moved: The part of ``losses`` whose parameters the optimizer updates.
         settings: Settings of the optimizer.
         steps: Number of steps of the whole run, for the schedule.
-        precision: Precision of the arithmetic.
+        precision: Precision of the arithmetic: float32, bfloat16 or float16. With float16, a step whose gradients
+            overflow is skipped.
         accelerator: Accelerate's interface to the launch.
     """
 
@@ -107,10 +108,11 @@ class GradientStep(ABC, Generic[B]):
         return learning_rate(s.learning_rate, s.warmup_steps, self.steps, step, schedule=s.schedule)
 
     def __call__(self, step: int, batches: Sequence[B]) -> dict[str, tuple[Tensor, Tensor]]:
-        """Train on the micro-batches of this rank.
+        """Take the optimizer step with the number ``step`` (from 0), with the micro-batches of this rank.
 
         Returns:
-            (sum, count) of each loss, with sums of this rank and counts over all ranks. ``loss`` is the minimised sum.
+            (sum, count) of each loss, [] each on the device, with sums of this rank and counts over all ranks. ``loss``
+            is the part of this rank in the loss that is minimised, with the count 1.
         """
         for group in self.optimizer.param_groups:
             group["lr"] = self.learning_rate(step)
@@ -155,7 +157,11 @@ class GradientStep(ABC, Generic[B]):
 
 
 class Step(GradientStep[Batch]):
-    """A step of pretraining."""
+    """A step of pretraining. The model may be split over processes or compiled, as the config has it.
+
+    Raises:
+        InputError: ``compile: on`` is not possible on the device.
+    """
 
     def __init__(self, config: PretrainConfig, model: MaskedLM, objective: Objective, accelerator: Accelerator) -> None:
         self.config, self.model, self.objective = config, model, objective

@@ -26,10 +26,12 @@ A step of 8 layers of width 64 took 126 ms instead of 144 ms (an AMD EPYC, media
 
 
 def threads_for(hidden: int | None = None, share: int | None = None) -> int:
-    """Return OMP_NUM_THREADS if it is set, else the number of threads by model width and cores.
+    """Return OMP_NUM_THREADS if it is set to a number above 0, else a number of threads by model width and cores.
+
+    A model that is narrower than WIDE has one thread.
 
     Args:
-        hidden: The width, if it is known.
+        hidden: The width of the model, if it is known.
         share: Number of available threads (default: one for each core).
     """
     given = os.environ.get("OMP_NUM_THREADS", "")
@@ -39,7 +41,10 @@ def threads_for(hidden: int | None = None, share: int | None = None) -> int:
 
 
 def use_threads(threads: int) -> int:
-    """Set the number of threads of the libraries in this process, and return the previous number of torch."""
+    """Set the number of threads of torch in this process, and return the previous number.
+
+    The threads of the library tokenizers are switched off by an environment variable.
+    """
     import torch
 
     before = torch.get_num_threads()
@@ -51,7 +56,8 @@ def use_threads(threads: int) -> int:
 def set_environment() -> None:
     """Set SPINS and PAGES in the environment unless the user has set these variables.
 
-    This must run before torch is loaded. PAGES affects only child processes.
+    SPINS are also left out if the user has set OMP_WAIT_POLICY. This must run before torch is loaded. PAGES affects
+    only child processes.
     """
     if "OMP_WAIT_POLICY" not in os.environ:
         for name, value in SPINS.items():

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Read the arguments, run the pretraining and return the exit code."""
+    """Read the arguments, run the pretraining and return the exit code.
+
+    The exit code is 0, 2 for wrong input, 130 after Ctrl-C, or 143 after SIGTERM.
+    """
     from synthlang.files import user_path
 
     parser = arguments_of("pretrain.train", "Pretrain a model from a config.")
@@ -53,7 +56,10 @@ def arguments_of(prog: str, description: str) -> argparse.ArgumentParser:
 
 
 def exit_code(command: Callable[[argparse.Namespace], int], given: argparse.Namespace) -> int:
-    """Run a command and return its exit code, which is 2 for wrong input and 130 for Ctrl-C."""
+    """Run a command with the arguments ``given`` and return its exit code, or 2 for wrong input and 130 for Ctrl-C.
+
+    The environment is set for the libraries before (see ``set_environment``). The message of an error goes to stderr.
+    """
     from pretrain.threads import set_environment
     from synthlang.errors import InputError
 
@@ -71,7 +77,21 @@ def exit_code(command: Callable[[argparse.Namespace], int], given: argparse.Name
 def run(
     config_path: Path, out: Path | None, overrides: list[str], smoke: bool = False, threads: int | None = None
 ) -> int:
-    """Pretrain a model from a config, show the progress and the run folder, and return the exit code."""
+    """Pretrain a model from a config, and show the progress and the run folder.
+
+    Args:
+        config_path: A YAML file, or a name of the catalogue.
+        out: The run folder (None: ``runs/NAME``).
+        overrides: New values as KEY=VALUE.
+        smoke: True to try the run with small settings, in ``OUT-smoke``.
+        threads: Number of threads (None: OMP_NUM_THREADS, or chosen by model width and cores).
+
+    Returns:
+        The exit code: 0, or 143 after SIGTERM.
+
+    Raises:
+        InputError: The config is wrong, or the run cannot start or continue (see ``pretrain.run.pretrain``).
+    """
     from pretrain.config import PretrainConfig
     from pretrain.run import pretrain
     from pretrain.threads import threads_for, use_threads
@@ -96,7 +116,9 @@ def run(
 
 
 def with_progress(work: Callable[[Report, Say, Flag], list[str]], of_steps: str = "") -> int:
-    """Run ``work`` with the progress of the main process, and print the lines that it returns.
+    """Run ``work`` with the progress of the main process, and show the lines that ``work`` returns.
+
+    ``of_steps`` is appended to the step in the message about a stopped run, as in `` of 1000``.
 
     Returns:
         The exit code: 0, or 143 after SIGTERM.

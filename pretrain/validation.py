@@ -19,9 +19,13 @@ from synthlang.errors import InputError
 class Validation:
     """Measurement of the perplexity of each language with a dev split, and of its alignment with the source language.
 
-    Perplexity is exp(mean cross entropy in nats) over fixed rows. Alignment is the percentage of words whose nearest
-    row is the row of their translation, as the mean of both directions, for all words and for words that are not in the
-    dictionary.
+    Perplexity is exp(mean cross entropy in nats) over fixed rows, at masked words or, with a decoder, at all tokens.
+    Alignment is the percentage of words whose nearest row is the row of their translation, as the mean of both
+    directions, for all words and for words that are not in the dictionary.
+
+    Raises:
+        InputError: The best checkpoint is selected, but the source language has no dev split, or a dev split does not
+            fill one row.
     """
 
     def __init__(self, config: PretrainConfig, artifacts: Artifacts) -> None:
@@ -43,17 +47,21 @@ class Validation:
 
     @property
     def deciding(self) -> str:
+        """Key of the perplexity that selects the best checkpoint: that of the source language."""
         return f"validation/{self.names[0]}"
 
     def due(self, step: int) -> bool:
+        """Return True if anything is to be measured after ``step`` steps."""
         on = bool(self.batches or self.pairs)
         return on and (step % self.every == 0 or step == self.config.steps)
 
     @torch.no_grad()
     def measure(self, model: MaskedLM) -> dict[str, float]:
-        """Return the perplexity and the alignment (in percent) of each language.
+        """Return the perplexity of each language, and its alignment in percent.
 
-        The keys are ``validation/<language>``, ``alignment/<language>`` and ``alignment_held_out/<language>``.
+        The keys are ``validation/<language>``, ``alignment/<language>`` and ``alignment_held_out/<language>``. A
+        language without a dev split or a labelled word has no perplexity, and a language without known translations has
+        no alignment. Without a dictionary there is no ``alignment_held_out``. Perplexity is at most e^700.
         """
         was_training = model.training
         model.eval()

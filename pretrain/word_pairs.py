@@ -50,7 +50,8 @@ def word_pairs(artifacts: Artifacts, language: int, dictionary: IdDictionary | N
     The pairs are all that a dictionary could have: the copies of a transliterated language, or the translations in a
     file. Both ids occur in the training text. Candidates are all ids that occur in the training text of their
     language, without specials. A pair with one shared row, which any model gets right, is left out and counted.
-    ``dictionary`` (default: the run's dictionary) determines the pairs that count as trained on.
+    ``dictionary`` (default: the run's dictionary) determines the pairs that count as trained on: those that share a
+    word with one of its pairs.
     """
     dictionary = dictionary or artifacts.dictionary
     pairs = next((c.pairs for c in artifacts.candidates if c.language == language), np.zeros((0, 2), np.int64))
@@ -69,22 +70,39 @@ def word_pairs(artifacts: Artifacts, language: int, dictionary: IdDictionary | N
 
 
 def distinct(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the pairs [n, 2] in order, each once."""
+    """Return the pairs [n, 2] in the order of their first occurrence, each once."""
     _, first = np.unique(pairs, axis=0, return_index=True)
     return pairs[np.sort(first)]
 
 
 def alignment_of(model: MaskedLM, pairs: WordPairs, language: int) -> AlignmentScores:
-    """Measure the alignment of the pairs' embedding rows among all candidates."""
+    """Return the scores of the pairs' embedding rows among all candidates, in percent.
+
+    Args:
+        model: The model.
+        pairs: Pairs of the source language and ``language``.
+        language: Number of the other language.
+
+    Raises:
+        InputError: An embedding row has NaN or infinity.
+    """
     return credits_of(model, pairs, language).scores(torch.from_numpy(pairs.in_dictionary))
 
 
 def credits_of(
     model: MaskedLM, pairs: WordPairs, language: int, report: Report = silent, language_ids: bool = False
 ) -> WordCredits:
-    """Return the credit of each pair.
+    """Return the credit of each pair in both directions (see ``pair_credits``).
 
-    With ``language_ids``, each row has the embedding of its language added, if the model has language embeddings.
+    Args:
+        model: The model.
+        pairs: Pairs of the source language and ``language``.
+        language: Number of the other language.
+        report: Function that shows progress.
+        language_ids: True to add to each row the embedding of its language, if the model has language embeddings.
+
+    Raises:
+        InputError: An embedding row has NaN or infinity.
     """
     device = next(model.parameters()).device
     with torch.no_grad():
@@ -97,7 +115,10 @@ def credits_of(
 
 
 def rows_of(model: MaskedLM, ids: torch.Tensor, language: int, language_ids: bool = False) -> torch.Tensor:
-    """Return the rows of ids [n] in float32, [n, d]. ``language_ids`` is as in ``credits_of``."""
+    """Return the word embeddings of ids [n] of a language, [n, d] float32.
+
+    With ``language_ids``, the embedding of the language is added to each row, if the model has language embeddings.
+    """
     rows, own = model.word_rows(ids, language).float(), model.language_row(language)
     return rows + own.float() if language_ids and own is not None else rows
 

@@ -8,7 +8,10 @@ from synthlang.files import user_path
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Read the arguments, adjust the model and return the exit code."""
+    """Read the arguments, adjust the model and return the exit code.
+
+    The exit code is 0, 2 for wrong input, 130 after Ctrl-C, or 143 after SIGTERM.
+    """
     parser = arguments_of("pretrain.adjust", "Adjust a model on word-aligned text.")
     parser.add_argument(
         "--out", type=user_path, required=True, help="Output folder. An unfinished adjustment continues."

@@ -26,7 +26,22 @@ def adjust_command(
     smoke: bool = False,
     threads: int | None = None,
 ) -> int:
-    """Adjust a model (default: the model of the config) with progress, and return the exit code."""
+    """Adjust a model with progress, and print the distances before and after.
+
+    Args:
+        model: A finished run, a model folder or a name on the hub (None: the model of the config).
+        config_path: A YAML file, or a name of the catalogue.
+        out: The output folder.
+        overrides: New values as KEY=VALUE.
+        smoke: True to try the adjustment with small settings, in ``OUT-smoke``.
+        threads: Number of threads (None: OMP_NUM_THREADS, or chosen by model width and cores).
+
+    Returns:
+        The exit code: 0, or 143 after SIGTERM.
+
+    Raises:
+        InputError: As for ``adjust``, or the config is wrong.
+    """
     from pretrain.adjust.config import AdjustConfig
     from pretrain.adjust.run import DONE, adjust
     from pretrain.hub import open_base

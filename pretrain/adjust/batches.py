@@ -25,7 +25,7 @@ ROUND_WIDTH = 8  # widths are multiples of this number, so that few shapes occur
 
 @dataclass(frozen=True)
 class SideWords:
-    """The sentences of one side.
+    """The sentences of one side of a batch, and the places of their words.
 
     Attributes:
         input_ids: Sentences with their two sentence tokens and padding, [rows, width] int64.
@@ -45,7 +45,7 @@ class SideWords:
 
     @property
     def sentence_tokens(self) -> tuple[Tensor, Tensor]:
-        """Columns of the first and the last token of each sentence, counted through all rows, [rows]."""
+        """Columns of the first and the last token of each sentence, counted through all rows, [rows] int64 each."""
         rows, width = self.input_ids.shape
         first = torch.arange(rows, device=self.mask.device) * width
         return first, first + self.mask.sum(1) - 1
@@ -62,7 +62,7 @@ class WordPairs:
     Attributes:
         left: The sentences of the left side.
         right: The sentences of the right side.
-        links: The words of ``left`` and ``right`` that are aligned, [links, 2] int64.
+        links: Indices of the aligned words of ``left`` and ``right``, [links, 2] int64.
         tokens: Numbers of the sentence tokens to use, [tokens] int64: r for the token before the sentence in row r, and
             rows + r for the token after it. None uses all that the settings of the loss name.
     """
@@ -76,12 +76,19 @@ class WordPairs:
         return self.left if side == "left" else self.right
 
     def pulled(self, side: Side, settings: LossConfig) -> Tensor:
-        """Return the pulled items of a side, [pairs]: its aligned words, then sentence tokens, by the settings."""
+        """Return the indices of the pulled items of a side, [pairs] int64, as ``word_vectors`` orders the items.
+
+        Row i of both sides is one pair. Aligned words come first, and then sentence tokens, as the settings name them.
+        """
         of_side = self.links[:, 0 if side == "left" else 1]
         return torch.cat([of_side if settings.pulls_words else of_side[:0], self._extra(side, settings)])
 
     def held(self, side: Side, settings: LossConfig) -> Tensor:
-        """Return the held items of a side, [items]: all words with a subword, or only the pulled items."""
+        """Return the indices of the held items of a side, [items] int64, as ``word_vectors`` orders the items.
+
+        These are all words with a subword and the pulled sentence tokens. With ``held_words: aligned`` they are only
+        the pulled items, each once.
+        """
         words = self.side(side)
         chosen = words.aligned if settings.held_words == "aligned" else words.stop > words.start
         if settings.held_words == "aligned" and not settings.pulls_words:
@@ -96,7 +103,7 @@ class WordPairs:
         return tokens + len(words.start)
 
     def only(self, links: NDArray[np.int64], tokens: NDArray[np.int64]) -> WordPairs:
-        """Keep the alignments at ``links`` and the sentence ``tokens``. The sentences stay whole."""
+        """Return the same sentences with the alignments at the indices ``links`` and the sentence ``tokens`` only."""
         kept, sides = self.links[torch.from_numpy(links)], []
         for words, column in ((self.left, 0), (self.right, 1)):
             aligned = torch.zeros_like(words.aligned)
@@ -124,7 +131,7 @@ class _Draws:
         return permutation(key_of(self.key, self.seed, name, epoch), size)
 
     def of_step(self, step: int) -> list[NDArray[np.int64]]:
-        """Return the numbers of a step, an array [count] for each pool."""
+        """Return the numbers of a step, an array [count] int64 for each pool."""
         result = []
         for pool, (_, size) in enumerate(self.sizes):
             places = [divmod(draw, size) for draw in range(step * self.count, (step + 1) * self.count)]
@@ -135,7 +142,8 @@ class _Draws:
 class PairBatches:
     """Batches with ``rows`` sentence pairs of each pair of languages a step (Cao et al. 2020: two).
 
-    The largest pair has ``epochs`` epochs, and the last step is filled up from the next epoch.
+    The largest pair has ``epochs`` epochs, and the last step is filled up from the next epoch. Smaller pairs are
+    repeated. ``steps`` is the number of steps, and ``special`` has the special ids of the model.
     """
 
     def __init__(self, pairs: Sequence[PairData], special: Specials, rows: int, epochs: int, seed: int) -> None:
@@ -144,11 +152,14 @@ class PairBatches:
         self._draws = _Draws("adjust-order", seed, [(pair.name, len(pair.train)) for pair in pairs], rows)
 
     def chosen(self, step: int) -> list[NDArray[np.int64]]:
-        """Return the rows of a step's sentence pairs in the text of each pair of languages."""
+        """Return the rows of a step's sentence pairs in the text of each pair of languages, [rows] int64 each."""
         return [data.train[drawn] for data, drawn in zip(self.pairs, self._draws.of_step(step), strict=True)]
 
     def batch(self, step: int, which: int = 0, count: int = 1) -> WordPairs:
-        """Return micro-batch ``which`` of a step, with every ``count``-th sentence pair of each pair of languages."""
+        """Return micro-batch ``which`` (from 0) of ``count`` of a step.
+
+        It has every ``count``-th sentence pair of each pair of languages, from number ``which`` on.
+        """
         rows = self.chosen(step)
         return word_pairs(self.pairs, [chosen[which::count] for chosen in rows], self.special)
 
@@ -175,7 +186,7 @@ class SinglePairBatches:
         self._draws = _Draws("continual-pairs", seed, sizes, count)
 
     def chosen(self, step: int) -> list[NDArray[np.int64]]:
-        """Return the pairs of a step for each pair of languages, [count, 2].
+        """Return the pairs of a step for each pair of languages, [count, 2] int64 each.
 
         The columns are the row of the sentence pair and the number of the item: its word alignments in their order,
         then the tokens before and after the sentence.
@@ -205,7 +216,10 @@ class SinglePairBatches:
 
 
 def dev_batches(pair: PairData, special: Specials, rows: int) -> Iterator[WordPairs]:
-    """Yield the held-out sentence pairs of a pair of languages, sorted by length to reduce padding."""
+    """Yield batches of at most ``rows`` held-out sentence pairs of a pair of languages.
+
+    The pairs are sorted by the length of their left side, which reduces padding.
+    """
     order = pair.dev[np.argsort(np.diff(pair.left.bounds)[pair.dev], kind="stable")]
     for first in range(0, len(order), rows):
         yield word_pairs([pair], [order[first : first + rows]], special)
@@ -217,9 +231,13 @@ def word_pairs(
     special: Specials,
     of_right: Specials | None = None,
 ) -> WordPairs:
-    """Return the sentence pairs at ``chosen`` of each pair of languages, one pair after another.
+    """Return a batch of sentence pairs of several pairs of languages, one pair of languages after another.
 
-    ``of_right`` are the special ids of the right side if another model reads this side.
+    Args:
+        pairs: The pairs of languages.
+        chosen: Rows of the sentence pairs in the text of each pair of languages, [rows] each.
+        special: The special ids of the model.
+        of_right: The special ids of the right side if another model reads this side (default: ``special``).
     """
     links = [pair.links.take(rows) for pair, rows in zip(pairs, chosen, strict=True)]
     base = np.cumsum([0, *map(len, chosen)])  # the first row of each pair of languages
@@ -239,7 +257,14 @@ def word_pairs(
 def side_words(
     texts: Sequence[Sentences], chosen: Sequence[NDArray[np.int64]], aligned: NDArray[np.bool_], special: Specials
 ) -> SideWords:
-    """Return one side of the sentence pairs at ``chosen`` of each text. ``aligned`` [words] marks the aligned words."""
+    """Return one side of a batch of sentence pairs.
+
+    Args:
+        texts: The texts of the side, which have one language number.
+        chosen: Rows of the sentences in each text, [rows] each. One row must be chosen in all.
+        aligned: True for the aligned words of all chosen sentences, [words] bool.
+        special: The special ids of the model that reads the side.
+    """
     sizes = np.concatenate([np.diff(text.bounds)[rows] for text, rows in zip(texts, chosen, strict=True)])
     width = -(-(int(sizes.max()) + 2) // ROUND_WIDTH) * ROUND_WIDTH
     ids = np.full((len(sizes), width), special.pad, np.int64)

@@ -11,14 +11,14 @@ from pretrain.adjust.config import AdjustConfig
 def adjusted_card(
     config: AdjustConfig, language: str, name: str, weights: str, sections: Sequence[tuple[str, str]] = ()
 ) -> str:
-    """Return the card of an adjusted model.
+    """Return the card of an adjusted model as Markdown with a YAML header.
 
     Args:
         config: The settings.
         language: The language of the tokenizer beside the card, or "" if there is one tokenizer or none.
         name: The fingerprint of the adjustment.
         weights: The fingerprint of the weights before.
-        sections: Further sections: heading → Markdown text.
+        sections: Further sections as (heading, Markdown text).
     """
     loss = config.loss
     is_place = Path(config.model).is_absolute() or config.model.startswith((".", "~"))

@@ -25,7 +25,10 @@ OF_WEIGHTS = {"seed", "loss", "data", "rows", "accumulation", "epochs", "optimiz
 
 
 class LossConfig(StrictModel):
-    """The loss L + λR: L pulls aligned words together, and R holds words at their place in the original model."""
+    """The loss L + λR: L pulls aligned words together, and R holds words at their place in the original model.
+
+    ``pulled`` may add sentence tokens to the words, or take these tokens alone.
+    """
 
     moves: Side = "left"
     """Side that is pulled to the other side."""
@@ -52,12 +55,13 @@ class LossConfig(StrictModel):
     hold: float = Field(default=1.0, ge=0.0)
     """Weight λ of R."""
     layers: tuple[int, ...] = Field(default=(-1,), min_length=1)
-    """Layers over which L and R are summed (Kulshreshtha et al. 2020, eq. 9: the last four).
+    """Layers that L and R compare (Kulshreshtha et al. 2020, eq. 9: the last four).
 
-    0 is the embeddings, 1 … N are the layers, and −1, −2, … count from the last layer.
+    0 is the embeddings, 1 … N are the layers, and −1, −2, … count from the last layer. ``layers_as`` selects the sum or
+    the mean of several layers.
     """
     layers_as: Literal["each", "mean"] = "each"
-    """Loss of ``each`` layer, or one loss of the ``mean`` of the layers."""
+    """Sum of the losses of ``each`` layer, or one loss of the ``mean`` of the layers."""
     subword: Literal["start", "end", "mean"] = "end"
     """Vector of a word: the first subword, the last subword, or the mean of all subwords."""
     distance: Literal["squared", "norm"] = "squared"
@@ -86,24 +90,27 @@ class LossConfig(StrictModel):
 
     @property
     def current_sides(self) -> tuple[Side, ...]:
-        """The sides that the current model reads."""
+        """The sides that the current model reads, left before right."""
         needed = {self.moves, *self.held_sides} | ({self.other} if self.target == "current" else set())
         return tuple(side for side in SIDES if side in needed)
 
     @property
     def frozen_sides(self) -> tuple[Side, ...]:
-        """The sides that the original model reads."""
+        """The sides that the original model reads, left before right."""
         needed = {*self.held_sides} | ({self.other} if self.target == "frozen" else set())
         return tuple(side for side in SIDES if side in needed)
 
 
 class AdamConfig(StrictModel):
-    """Adam with a linear warm-up over a share of the steps. Defaults are from Cao et al. 2020, appendix A.1."""
+    """AdamW with a linear warm-up over a share of the steps. Defaults are from Cao et al. 2020, appendix A.1.
+
+    Without weight decay, as by default, AdamW equals Adam.
+    """
 
     learning_rate: float = Field(default=5e-5, gt=0.0)
     """Largest learning rate."""
     warmup_share: float = Field(default=0.1, ge=0.0, lt=1.0)
-    """Share of the steps in which the rate rises linearly."""
+    """Share of the steps in which the rate rises linearly, rounded down to a step."""
     schedule: Literal["constant", "linear", "cosine"] = "constant"
     """Course of the learning rate after the warm-up."""
     beta1: float = Field(default=0.9, ge=0.0, lt=1.0)
@@ -172,7 +179,7 @@ class AdjustConfig(StrictModel):
 
     @property
     def texts(self) -> dict[str, TextPair | DerivedPair]:
-        """The pairs, sorted by name."""
+        """The pairs that are not null, sorted by name."""
         return {name: pair for name, pair in self.pairs.items() if pair is not None}
 
     def fingerprint(self, parents: dict[str, Any]) -> str:
@@ -203,7 +210,11 @@ def tokenizer_languages(name: str, pair: TextPair | DerivedPair, languages: Coll
 
 
 def check_adjusted(model: str, is_causal: bool) -> None:
-    """Raise InputError if a model is a decoder."""
+    """Check that the model ``model`` is an encoder. ``is_causal`` is True for a decoder.
+
+    Raises:
+        InputError: The model is a decoder.
+    """
     if is_causal:
         reason = f"{model} is a decoder, which can be probed and fine-tuned but not adjusted"
         raise InputError(reason, keys="model", hint="name an encoder", code="unsupported")

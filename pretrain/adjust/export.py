@@ -33,8 +33,18 @@ def export_adjusted(
 ) -> None:
     """Write ``run/export``, with a folder for each language if the model is a pretraining run.
 
-    ``name`` is the fingerprint of the adjustment. Tokenizer files and layers that are not part of a masked language
-    model are copied from the original.
+    Tokenizer files, and BERT's layers for sentence pairs, are copied from the original.
+
+    Args:
+        model: The adjusted model.
+        base: The original model.
+        config: The settings.
+        run: The output folder of the adjustment.
+        name: The fingerprint of the adjustment.
+        parents: The fingerprints of the inputs, of which the card shows ``model``.
+
+    Raises:
+        AssertionError: The export does not load as the same model or tokenizer.
     """
     for language, source in base.folders.items():
         with atomic_folder(run / "export" / language if language else run / "export", replace=True) as folder:

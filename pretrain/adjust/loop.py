@@ -30,7 +30,7 @@ from synthlang.vocabularies.space import Specials
 
 
 class AdjustStep(GradientStep[WordPairs]):
-    """A step that changes the model's encoder in place. A frozen copy gives the original states."""
+    """A step of an adjustment, which changes the model's encoder in place. A frozen copy gives the original states."""
 
     def __init__(self, config: AdjustConfig, model: PreTrainedModel, steps: int, accelerator: Accelerator) -> None:
         self.config = config
@@ -57,7 +57,23 @@ class AdjustStep(GradientStep[WordPairs]):
 
 
 class Adjuster(Loop[PreTrainedModel, WordPairs]):
-    """The loop of one adjustment, which changes ``model`` in place."""
+    """The loop of one adjustment, which changes ``model`` in place.
+
+    Args:
+        config: The settings.
+        model: The model to adjust.
+        pairs: The word-aligned sentence pairs.
+        special: The special ids of the model.
+        run: The output folder.
+        name: Fingerprint of the adjustment, which its checkpoints store.
+        report: Function that shows progress.
+        say: Function that shows messages to the user.
+        stop: Flag that ends the adjustment early.
+
+    Raises:
+        InputError: The rows of a step cannot be split equally over processes and micro-batches, or the model lacks a
+            layer of the loss.
+    """
 
     def __init__(
         self,

@@ -22,10 +22,12 @@ class AlignmentLoss(nn.Module):
         hold   Σ ‖f(word) − f⁰(word)‖²               over held words: R
 
     f is the encoder of ``model`` (ours or one of Hugging Face), and f⁰ the encoder of ``frozen``, the original model
-    (None: a copy of f). In continual learning (Impact, eq. 2) the loss of a task is L_target + α · ``total(batch)``.
+    (None: a copy of f), which is set to evaluation and trains no longer. The settings choose the tokens and sides, the
+    layers to sum or to average, and whether distances are squared. In continual learning (Impact, eq. 2) the loss of a
+    task is L_target + α · ``total(batch)``.
 
     Raises:
-        InputError: The model lacks a layer that the settings name.
+        InputError: The model lacks a layer that the settings name, or the settings name a layer twice.
     """
 
     def __init__(self, model: nn.Module, frozen: nn.Module | None, settings: LossConfig) -> None:
@@ -59,7 +61,7 @@ class AlignmentLoss(nn.Module):
         return {PULL: pull, HOLD: hold}
 
     def counts(self, batch: WordPairs) -> dict[str, int]:
-        """Return the numbers of pulled pairs and of held items, without a forward pass."""
+        """Return the number of pulled pairs (``pull``) and of held items (``hold``), without a forward pass."""
         settings = self.settings
         hold = sum(len(batch.held(side, settings)) for side in settings.held_sides)
         return {PULL: len(batch.pulled(settings.moves, settings)), HOLD: hold}
@@ -72,7 +74,7 @@ class AlignmentLoss(nn.Module):
         return {name: weight / max(counts[name], 1) for name, weight in weights.items()}
 
     def total(self, batch: WordPairs) -> Tensor:
-        """Return L + λR of one batch."""
+        """Return L + λR of one batch, [] float32."""
         sums, scales = self(batch), self.scales(self.counts(batch))
         total: Tensor = scales[PULL] * sums[PULL] + scales[HOLD] * sums[HOLD]
         return total

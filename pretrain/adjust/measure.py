@@ -20,8 +20,13 @@ ROWS = 32  # sentence pairs that are encoded at once
 def distances(model: nn.Module, pairs: Sequence[PairData], special: Specials, settings: LossConfig) -> dict[str, float]:
     """Return the mean L2 distance of aligned and of unrelated words of each pair of languages.
 
-    An unrelated word is an aligned word of another sentence (Impact, section 5.4). Distances are averaged over layers.
-    The keys are ``related/NAME`` and ``unrelated/NAME``. A pair of languages without such words has no key.
+    The words are those of the held-out sentence pairs. An unrelated word is an aligned word of another sentence
+    (Impact, section 5.4). Distances are averaged over the layers of the loss and rounded to six decimals. The keys are
+    ``related/NAME`` and ``unrelated/NAME``. A pair of languages without aligned words has neither key, and one with
+    aligned words in a single sentence has no ``unrelated/NAME``.
+
+    Raises:
+        InputError: The model lacks a layer that the settings name.
     """
     encoder = encoder_of(model)
     was_training = encoder.training

@@ -30,9 +30,21 @@ def adjust(
 ) -> str:
     """Adjust a model in the folder ``run``, which may be new, unfinished or finished, and return the fingerprint.
 
-    A folder with other content is an error before anything is written. At the end ``done.json`` holds the distances
-    before and after, the omissions of each pair, and the fingerprints of the inputs. If ``stop`` is set, the run saves
-    a checkpoint and raises Stopped.
+    At the end ``done.json`` holds the distances before and after, the counts of each pair of languages, the sizes of
+    the exported files and the fingerprints of the inputs.
+
+    Args:
+        config: The settings.
+        run: The output folder. A folder with other content is an error before anything is written. An adjustment whose
+            data has changed is an error after the sentence pairs are prepared.
+        report: Function that shows progress.
+        say: Function that shows messages to the user.
+        stop: Flag that stops the run. Once the flag is set, the run saves a checkpoint and raises Stopped.
+
+    Raises:
+        InputError: The folder holds something else or another process writes it, the model is not an encoder that can
+            be adjusted, the text cannot be used, or a loss or weight is not finite.
+        Stopped: The run was stopped.
     """
     with only_run(run):
         return _adjust(config, run, report, say, stop)

@@ -35,14 +35,16 @@ def layer_count(encoder: nn.Module) -> int:
 def layer_numbers(layers: Sequence[int], encoder: nn.Module, key: str = "loss.layers") -> tuple[int, ...]:
     """Return ``layers`` as numbers 0 … N, where negative numbers count from the last layer.
 
+    Errors name the ``key`` of the setting.
+
     Raises:
-        InputError: The encoder does not have one of the layers.
+        InputError: The encoder does not have one of the layers, or a layer is named twice.
     """
     return numbered(layers, layer_count(encoder), key)
 
 
 def layer_states(encoder: nn.Module, words: SideWords, layers: Sequence[int]) -> Tensor:
-    """Return the output of each of ``layers``, 0 … N, [layers, rows, width, d] float32.
+    """Return the output of each of ``layers``, 0 (the embeddings) … N, [layers, rows, width, d] float32.
 
     The encoder is ours or from Hugging Face. Widths are rounded up, so columns beyond the limit of the model are
     padding, and their states are 0.
@@ -65,8 +67,15 @@ def word_vectors(
 ) -> Tensor:
     """Return the vectors of all words, then of sentence tokens, [layers, items, d] float32.
 
-    ``sentence_tokens`` 1 adds the tokens before the sentences, and 2 also the tokens after them. ``layers`` are numbers
-    0 … N from ``layer_numbers``.
+    The vector of a word without subwords has no meaning.
+
+    Args:
+        encoder: The encoder, ours or from Hugging Face.
+        words: The sentences and the places of their words.
+        layers: Numbers 0 … N from ``layer_numbers``.
+        subword: The part of a word whose vector is taken: the first subword, the last subword, or the mean of all.
+        sentence_tokens: 0 for words alone, 1 to add the tokens before the sentences, and 2 to add also the tokens after
+            them.
     """
     flat = layer_states(encoder, words, layers).flatten(1, 2)
     vectors = _pooled(flat, words, subword)

@@ -57,9 +57,12 @@ class MaskingConfig(StrictModel):
 
 
 class ObjectiveConfig(*reversed(SETTINGS), MaskingConfig):  # type: ignore[misc]  # fields come in the order of TERMS
-    """The objective L = Σ weight · (cross entropies of a term) / (masked positions of the batch) + alpha · L_align.
+    """The objective of a step, a weighted sum of terms. Each term adds its own keys.
 
-    Each term adds its own keys.
+        L = Σ weight · (sum of the cross entropies of a term) / (labelled positions) + alpha · L_align / (word pairs)
+
+    Labelled positions are those of all terms in the whole step, or in one corpus (see ``mean_over``). L_align is −Σ cos
+    over the word pairs of the dictionary, and is present with the term align only.
     """
 
     language_ids: bool | None = None
@@ -104,6 +107,7 @@ class ObjectiveConfig(*reversed(SETTINGS), MaskingConfig):  # type: ignore[misc]
 
     @property
     def on(self) -> tuple[Term[Any], ...]:
+        """The terms in use, in the order of TERMS."""
         return tuple(term for term in TERMS if term.name in self.terms)
 
     @property

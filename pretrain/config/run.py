@@ -147,7 +147,7 @@ class PretrainConfig(StrictModel):
     precision: Literal["float32", "bfloat16", "float16"] = "float32"
     """Number format of the computation. Weights and optimizer are float32."""
     compile: Literal["auto", "on", "off"] = "auto"
-    """Use of torch.compile. ``auto`` compiles long runs on CUDA."""
+    """Use of torch.compile. ``auto`` compiles runs of 2,000 steps and more on CUDA if triton is installed."""
     processes: int | None = Field(default=None, ge=1)
     """Number of processes that a launch must have (default: any number)."""
     shard: Annotated[bool, OmitDefaultFromHash()] = False
@@ -300,10 +300,11 @@ class PretrainConfig(StrictModel):
         return tuple((one, other) for one, other in numbered if one != other)
 
     def micro_batches(self, processes: int) -> int:
-        """Return the number of micro-batches of a step.
+        """Return the number of micro-batches of a step over all processes.
 
         Raises:
-            InputError: The config does not allow a launch with ``processes`` processes.
+            InputError: The config demands another number of processes than ``processes``, or the rows of a step cannot
+                be split equally.
         """
         if self.processes is not None and processes != self.processes:
             hint = f"start with accelerate launch --num_processes {self.processes}, or set processes: {processes}"

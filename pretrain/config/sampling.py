@@ -19,7 +19,7 @@ class StageConfig(StrictModel):
     start: float = Field(ge=0.0)
     """Beginning of the stage: a number of steps, or a share of the run, which is below 1 and rounded down to a step."""
     shares: dict[str, Annotated[float, Field(ge=0.0)]]
-    """Relative frequency of each language in the stage, of any scale. A language with 0 has no row."""
+    """Relative frequency of each language in the stage, of any scale. A language with 0 has no monolingual row."""
 
     @model_validator(mode="after")
     def _means_something(self) -> StageConfig:
@@ -66,7 +66,8 @@ class SamplingConfig(StrictModel):
         """Check shares and stages against the languages and the number of steps of a run.
 
         Raises:
-            InputError: Shares are not those of the languages, or a stage does not start between its neighbours.
+            InputError: The shares do not name exactly the languages of the run, a stage does not start after the stage
+                before it, or a stage starts after the last step.
         """
         if self.shares is not None:
             _check_names(self.shares, languages, "shares")
@@ -83,7 +84,10 @@ class SamplingConfig(StrictModel):
             before = first
 
     def rescaled(self, steps: int, new: int) -> SamplingConfig:
-        """Return the settings for a run of ``new`` steps instead of ``steps``, without stages that are too short."""
+        """Return the settings for a run of ``new`` steps instead of ``steps``.
+
+        Of stages that would start at the same step, only the last remains.
+        """
         stages = {stage.first_step(steps) * new // steps: stage for stage in self.schedule}
         moved = tuple(stage.model_copy(update={"start": float(first)}) for first, stage in stages.items())
         return self.model_copy(update={"schedule": moved})

@@ -69,14 +69,14 @@ class OptimizerConfig(StrictModel):
 
 
 class ValidationConfig(StrictModel):
-    """Masked perplexity of each language on the dev split."""
+    """Perplexity of each language on the dev split, of masked words or, with a decoder, of all tokens."""
 
     smoke: ClassVar[Mapping[str, Any]] = {"every": 10, "rows": 16}
 
     every: int = Field(default=0, ge=0)
-    """Number of steps between validations. 0 turns validation off."""
+    """Number of steps between validations. 0 turns validation off. A number above 0 also validates the last step."""
     rows: int = Field(default=128, ge=1)
-    """Number of rows of each language."""
+    """Largest number of rows of each language."""
     mask_rate: Annotated[float | None, Field(gt=0.0, lt=1.0), OmitDefaultFromHash()] = None
     """Share of the words that are masked (default: as in training).
 
@@ -107,10 +107,10 @@ class CheckpointConfig(StrictModel):
 
 
 def micro_batches(rows: int, accumulation: int, processes: int) -> int:
-    """Return the number of micro-batches of a step.
+    """Return the number of micro-batches of a step over all processes, ``processes`` · ``accumulation``.
 
     Raises:
-        InputError: The rows cannot be split equally.
+        InputError: The ``rows`` of a step cannot be split equally into so many parts.
     """
     count = processes * accumulation
     if rows % count:

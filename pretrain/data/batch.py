@@ -43,7 +43,7 @@ class RowSource(Protocol):
         rows: Number of rows of an epoch.
         size: Number of sentences or sentence pairs, with those that are left out.
         too_long: Number of sentences or sentence pairs that are left out because they do not fit into a row.
-        counts: Counts of drawn and omitted sentences by reason.
+        counts: Counts of drawn and omitted sentences or sentence pairs by reason, or of tokens after the last row.
         optional: The optional fields of Rows that are not None.
         causal: True if the rows are read from left to right.
         spans: The columns of each language: one span for all columns, or one for each half.

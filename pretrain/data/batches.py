@@ -26,7 +26,13 @@ FIELDS = ("input_ids", "languages", "masked", "labels", "terms", "positions", "v
 
 
 class Epochs:
-    """The order of a source's rows in training. Each epoch has every row once, in a new random order."""
+    """The order of a source's rows in training. Each epoch has every row once, in a new random order.
+
+    Args:
+        seed: Seed of the orders.
+        source: Number of the source.
+        rows: Number of rows of the source.
+    """
 
     def __init__(self, seed: int, source: int, rows: int) -> None:
         self.rows = rows
@@ -70,7 +76,11 @@ class Batches:
         self._epochs = [Epochs(seed, which, source.rows) for which, source in enumerate(self.sources)]
 
     def batch(self, step: int, which: int = 0, count: int = 1) -> Batch:
-        """Return micro-batch ``which`` of ``count`` equal parts of a step. Both count from 0."""
+        """Return micro-batch ``which`` (from 0) of ``count`` equal parts of a step (from 0).
+
+        Raises:
+            InputError: The rows of a step cannot be split into ``count`` equal parts.
+        """
         if self.rows % count:
             reason = f"{self.rows} cannot be split into {count} equal parts (processes × batch.accumulation)"
             raise InputError(reason, keys="batch.rows", hint=f"use a multiple of {count}", code="conflict")
@@ -78,7 +88,10 @@ class Batches:
         return self.samples(step * self.rows + np.arange(which, self.rows, count))
 
     def samples(self, numbers: NDArray[np.int64]) -> Batch:
-        """Return the samples with the given numbers, grouped by source."""
+        """Return the samples with the given numbers [rows] of the whole run, sorted by source.
+
+        ``samples`` of the batch has the number of each row.
+        """
         which, count = self._drawn(numbers)
         order = np.argsort(which, kind="stable")
         bounds = np.searchsorted(which[order], np.arange(len(self.sources) + 1)).tolist()
@@ -92,6 +105,7 @@ class Batches:
 
     @property
     def epoch_rows(self) -> int:
+        """Number of rows of all sources together."""
         return sum(source.rows for source in self.sources)
 
     def _drawn(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -21,7 +21,7 @@ class CausalMasker(Masker):
     """Labelling of the rows of a causal model. The arguments are those of Masker."""
 
     def mask(self, rows: Rows, source: RowSource, samples: Ids) -> Batch:
-        """Label rows, whose numbers in the whole run are ``samples`` [rows].
+        """Label rows, whose numbers in the whole run are ``samples`` [rows]. The labels are [rows, length].
 
         Terms may change the input of a row, such as dictionary switching. Labels are the unchanged words. A changed
         position belongs to the term that changed it.

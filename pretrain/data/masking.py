@@ -58,7 +58,10 @@ class WordTables:
         self.flat = np.concatenate(tables)
 
     def draw(self, languages: Ids, random: NDArray[np.float64]) -> Ids:
-        """Return a random word id of each language, selected by uniform numbers ``random`` in [0, 1)."""
+        """Return a random word id for each of ``languages``, selected by uniform numbers ``random`` in [0, 1).
+
+        Both arguments and the result have one shape.
+        """
         sizes = self.sizes[languages]
         drawn: Ids = self.flat[self.starts[languages] + np.minimum((random * sizes).astype(np.int64), sizes - 1)]
         return drawn
@@ -67,8 +70,8 @@ class WordTables:
 def random_word_tables(trained: Sequence[Ids], choice: str) -> WordTables:
     """Return the tables of random words, where ``trained`` are the ids in the training text of each language.
 
-    A random word has any language with ``all`` (XLM), the language of the token with ``same-language``, or the first
-    language with ``source-only`` (ALIGN-MLM's code).
+    ``choice`` is the setting ``random_words``. A random word has any language with ``all`` (XLM), the language of the
+    token with ``same-language``, or the first language with ``source-only`` (ALIGN-MLM's code).
     """
     if choice == "same-language":
         return WordTables(trained)
@@ -77,7 +80,7 @@ def random_word_tables(trained: Sequence[Ids], choice: str) -> WordTables:
 
 
 def masked_per_row(rate: float, length: int) -> int:
-    """Return k, the number of masked positions of a row of ``length``."""
+    """Return k = round(rate · length), the number of masked positions of a row of ``length`` tokens, at least 1."""
     return max(1, round(rate * length))
 
 
@@ -117,8 +120,9 @@ class Masker:
     def mask(self, rows: Rows, source: RowSource, samples: Ids) -> Batch:
         """Mask rows, whose numbers in the whole run are ``samples`` [rows].
 
-        Masked positions are sorted by column. A row without padding has k labels if it has k words. A padded row has
-        labels for the share ``rate`` of its words, at least one. All other masked positions have the label IGNORE.
+        Masked positions are sorted by column. Rows without flags of padding (``valid``) have k labels, or fewer if they
+        have fewer words. Rows with such flags have labels for the share ``rate`` of their words, at most k, and at
+        least one if they have a word. All other masked positions have the label IGNORE.
         """
         assert rows.ids.shape[1] == self.length, f"rows of {self.length} tokens"
         columns, labelled = self._choose(rows, samples)

@@ -38,7 +38,10 @@ class RowItems:
         return len(self.starts) - 1
 
     def of(self, rows: Ints) -> tuple[Ints, Ints]:
-        """Return the items of some rows one after another, and the index in ``rows`` of each item's row."""
+        """Return the items of the rows with the numbers ``rows``, and the index in ``rows`` of each item's row.
+
+        The items of all rows follow one another, [items] int64 each.
+        """
         place, row = ranges(self.starts[rows], self.starts[rows + 1])
         return place if self.order is None else self.order[place].astype(np.int64), row
 
@@ -155,7 +158,10 @@ def _follow(ends: Ints, is_last: bool) -> tuple[Ints, int]:
 
 
 def ranges(starts: Ints, stops: Ints) -> tuple[Ints, Ints]:
-    """Return the numbers start … stop − 1 of all ranges one after another, and the range of each number."""
+    """Return the numbers start … stop − 1 of all ranges one after another, and the index of each number's range.
+
+    ``starts`` and ``stops`` are [ranges], and both results are [numbers].
+    """
     lengths = stops - starts
     which = np.repeat(np.arange(len(starts)), lengths)
     return np.arange(len(which)) + (starts - (np.cumsum(lengths) - lengths))[which], which

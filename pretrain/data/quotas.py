@@ -66,7 +66,7 @@ class Quotas:
         self._block = lru_cache(maxsize=2)(self._make_block)
 
     def before(self, step: int) -> NDArray[np.int64]:
-        """Return the number of samples of each source before a step (counted from 0)."""
+        """Return the number of samples of each source before a step (counted from 0), [sources] int64."""
         periods, step = divmod(step, self._period)
         done = [periods * self._period * self.rows * share // self._total for share in self._shares]
         counts: NDArray[np.int64] = self._block(step // BLOCK)[step % BLOCK]
@@ -111,6 +111,11 @@ class Draws:
 
     See Conneau et al. 2020, "Emerging Cross-lingual Structure in Pretrained Language Models", section 3.1. The draw is
     a function of the key and the step, so all processes and resumed runs draw the same source.
+
+    Args:
+        weights: Positive weights of the sources, of any scale.
+        rows: Number of samples of a step.
+        key: Key of the draws.
     """
 
     def __init__(self, weights: Sequence[Fraction | int], rows: int, key: int) -> None:
@@ -123,7 +128,7 @@ class Draws:
         self._blocks = [np.zeros(len(weights), np.int64)]  # steps of each source before every BLOCK-th step
 
     def before(self, step: int) -> NDArray[np.int64]:
-        """Return the number of samples of each source before a step (counted from 0)."""
+        """Return the number of samples of each source before a step (counted from 0), [sources] int64."""
         block, place = divmod(step, BLOCK)
         while len(self._blocks) <= block:
             self._blocks.append(self._blocks[-1] + self._steps(len(self._blocks) - 1, BLOCK))
@@ -174,7 +179,7 @@ class Stages:
             self._done.append(self._counts(stage, length))
 
     def before(self, step: int) -> NDArray[np.int64]:
-        """Return the number of samples of each source before a step (counted from 0)."""
+        """Return the number of samples of each source before a step (counted from 0), [sources] int64."""
         stage = bisect_right(self._firsts, step) - 1
         with self._lock:
             return self._counts(stage, step - self._firsts[stage])

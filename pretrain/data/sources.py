@@ -24,7 +24,10 @@ MOST_TOO_LONG = 0.05
 
 
 def told_rows(source: RowSource) -> str:
-    """Return a message with the number of rows of a source and the counts of its sentences by reason."""
+    """Return a message with the number of rows of a source and the counts of its sentences by reason.
+
+    The message is a warning if more than MOST_TOO_LONG of the sentences or pairs do not fit into a row.
+    """
     counted = ", ".join(f"{reason}: {count:,}" for reason, count in source.counts.items())
     line = f"{source.name}: {source.rows:,} rows, {counted}"
     if source.too_long <= MOST_TOO_LONG * source.size:
@@ -36,7 +39,15 @@ def told_rows(source: RowSource) -> str:
 class StreamRows:
     """Rows cut from a stream: row r is <s> and the tokens r · (length − 1) … (r + 1) · (length − 1) − 1.
 
-    Messages use the ``name`` of the text. ``causal`` rows are read from left to right.
+    The stream has all sentences of the text, each followed by </s>. Tokens after the last whole row are left out.
+
+    Args:
+        shards: The text.
+        language: Number of the language.
+        length: Number of tokens of a row.
+        specials: The special ids.
+        name: Name of the text in messages.
+        causal: True if the rows are read from left to right.
 
     Raises:
         InputError: The text does not fill one row.
@@ -85,10 +96,20 @@ class SentenceRows:
     """Rows of whole sentences and padding: ``<s> sentence </s> sentence </s> … <pad> …``, in the order of the text.
 
     With ``alone``, each sentence has its own <s> and positions and attends only to itself: ``<s> sentence </s> <s>
-    sentence </s> …``, in an order with little padding. Messages use the ``name`` of the text.
+    sentence </s> …``, in an order with little padding.
 
     A sentence that does not fit into a row is left out and counted in ``too_long``. With ``alone``, empty sentences are
-    left out, too. ``causal`` rows are read from left to right.
+    left out, too.
+
+    Args:
+        shards: The text.
+        language: Number of the language.
+        length: Number of tokens of a row.
+        specials: The special ids.
+        name: Name of the text in messages.
+        report: Function that shows the progress of packing.
+        alone: True if each sentence attends only to itself.
+        causal: True if the rows are read from left to right.
 
     Raises:
         InputError: No sentence is left.
@@ -144,7 +165,10 @@ class SentenceRows:
 
 
 class CopiesRows:
-    """The rows of several copies of a text with other random draws. An epoch has the rows of all copies."""
+    """The rows of several copies of a text with other random draws. An epoch has the rows of all copies.
+
+    All ``copies`` have one language, length and packing.
+    """
 
     def __init__(self, copies: Sequence[RowSource]) -> None:
         first = copies[0]
@@ -182,8 +206,17 @@ class ParallelRows:
     With ``alone``, each pair attends only to itself: ``<s> a1 </s> <s> a2 </s> … | <s> b1 </s> <s> b2 </s> …``.
     Positions start again in each sentence.
 
-    ``causal`` rows are read from left to right, so the second half sees the first. With ``turned``, the second language
-    of the pairs comes first.
+    Args:
+        parallel: The sentence pairs.
+        rate: Share of the pairs that is drawn, above 0 and at most 1.
+        length: Number of tokens of a row, which is even.
+        specials: The special ids.
+        seed: Seed of the draw.
+        name: Name of the two texts in messages.
+        report: Function that shows the progress of packing.
+        alone: True if each pair attends only to itself.
+        causal: True if the rows are read from left to right, so that the second half sees the first.
+        turned: True if the second language of the pairs comes first.
 
     Attributes:
         size: Number of drawn pairs.
@@ -191,7 +224,7 @@ class ParallelRows:
         empty: Number of drawn pairs that were left out because a side has no token.
 
     Raises:
-        InputError: The length is odd, or no pair is left.
+        InputError: The length is odd, or no drawn pair is usable.
     """
 
     term = "tlm"

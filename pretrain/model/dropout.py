@@ -54,7 +54,10 @@ class Noise:
 
 
 def dropout(x: Tensor, rate: float, keep: Tensor | None, training: bool) -> Tensor:
-    """Apply dropout to ``x`` with the mask ``keep`` from Noise, or PyTorch's dropout without a mask."""
+    """Apply dropout to ``x`` with the mask ``keep`` of its shape from Noise, or PyTorch's dropout without a mask.
+
+    ``x`` is returned unchanged if ``training`` is False or ``rate`` is 0.
+    """
     if not training or rate == 0.0:
         return x
     if keep is None:
@@ -63,7 +66,7 @@ def dropout(x: Tensor, rate: float, keep: Tensor | None, training: bool) -> Tens
 
 
 def add_dropout(x: Tensor, y: Tensor, rate: float, keep: Tensor | None, training: bool) -> Tensor:
-    """Return ``x + dropout(y)``, with the scaling done in the sum."""
+    """Return ``x + dropout(y)``, with the scaling done in the sum. The mask ``keep`` has the shape of ``y``."""
     if keep is None or not training or rate == 0.0:
         return x + dropout(y, rate, keep, training)
     return torch.add(x, _kept(y, keep), alpha=_scale(rate))

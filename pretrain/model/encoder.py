@@ -79,6 +79,7 @@ class Embeddings(nn.Module):
         self.segments: Tensor
 
     def ids(self, language: int) -> Tensor:
+        """Return the sorted ids of a language, [ids] int64."""
         own: Tensor = self.get_buffer(f"ids_{language}")
         return own
 
@@ -105,13 +106,21 @@ class Embeddings(nn.Module):
         return x if self.languages is None else x + nn.functional.embedding(languages, self.languages)
 
     def rows(self, ids: Tensor, languages: Tensor | int) -> Tensor:
-        """Return the row of ``words`` of each id of a language."""
+        """Return the row of ``words`` of each id, in the shape of ``ids``.
+
+        ``languages`` has the language of each id, or is one language. With separate embeddings, an id that the language
+        does not have gets a row number below 0, which no table has.
+        """
         if not self.separate:
             return ids
         return self.places[languages, ids] + self.offsets[languages]
 
     def outputs(self, languages: Sequence[int], restrict: bool) -> dict[int, tuple[Tensor, Tensor]]:
-        """Return output matrix and bias of each language, for all ids or (``restrict``) for its own sorted ids."""
+        """Return output matrix [V, d] and bias [V] of each language.
+
+        The rows are those of all ids. With ``restrict``, and always with separate embeddings, they are those of the
+        sorted ids of the language.
+        """
         if self.separate:
             words, bias = torch.split(self.words, self.sizes), torch.split(self.bias, self.sizes)
             return {m: (words[m], bias[m]) for m in languages}
@@ -348,6 +357,7 @@ class MaskedLM(nn.Module):
         return [name for name, _ in self.named_parameters() if name.startswith(own)]
 
     def seed_dropout(self, key: int) -> None:
+        """Make all dropout until the next call a function of ``key`` (64 bits)."""
         self.noise.seed(key, self.embeddings.words.device)
 
     def compile_steps(self, backend: str = "inductor") -> None:

@@ -53,7 +53,9 @@ def from_hf(
         dropout: Dropout rate (default: the checkpoint's rate for hidden states).
 
     Raises:
-        InputError: The architecture is not supported, or the checkpoint has fewer positions than ``length``.
+        InputError: The checkpoint does not exist or cannot be read (see ``open_base`` and ``load_model``), its
+            architecture or a setting is not supported, it has other weights than its architecture or fewer positions
+            than ``length``, or the number of its word embeddings is not that of its tokenizer.
     """
     base = open_base(name)
     config = _config(base, name)
@@ -89,7 +91,9 @@ def check_start(name: str, length: int, layers: Sequence[int], is_causal: bool =
     ``is_causal`` is True if the objective has the term clm.
 
     Raises:
-        InputError: The checkpoint's settings exclude the run.
+        InputError: The checkpoint cannot be used: it does not exist or is damaged, is a run with several languages, has
+            an unsupported architecture, is a decoder without the term clm or an encoder with this term, or has too few
+            layers or positions.
     """
     base = open_base(name)
     if base.is_run:
@@ -107,7 +111,11 @@ def check_start(name: str, length: int, layers: Sequence[int], is_causal: bool =
 
 
 def check_kind(name: str, is_decoder: bool, is_causal: bool) -> None:
-    """Check that the model ``name`` is a decoder if and only if the objective is causal."""
+    """Check that the model ``name`` is a decoder if and only if the objective is causal.
+
+    Raises:
+        InputError: Only one of the two is the case.
+    """
     if is_decoder != is_causal:
         reason, hint = f"the term clm needs a decoder, but {name} is an encoder", "name a decoder, such as a GPT-2"
         if is_decoder:
@@ -116,7 +124,11 @@ def check_kind(name: str, is_decoder: bool, is_causal: bool) -> None:
 
 
 def check_size(name: str, count: int, layers: Sequence[int]) -> None:
-    """Check that the model ``name``, which has ``count`` layers, has all separate ``layers``."""
+    """Check that the model ``name``, which has ``count`` layers, has all separate ``layers``.
+
+    Raises:
+        InputError: A layer does not exist.
+    """
     if max(layers, default=0) > count:
         reason = f"{name} has no layer {max(layers)}, but {count} layers"
         raise InputError(reason, keys="sharing.layers", hint=f"use numbers from 1 to {count}", code="range")
@@ -135,7 +147,11 @@ def pad_of(config: Any) -> int:
 
 
 def check_length(name: str, positions: int, length: int | None) -> None:
-    """Check that rows of ``length`` fit into the ``positions`` of the model ``name``."""
+    """Check that rows of ``length`` tokens fit into the ``positions`` of the model ``name`` (None: no check).
+
+    Raises:
+        InputError: The rows are longer.
+    """
     if length is not None and length > positions:
         reason = f"rows of {length} tokens exceed the {positions} positions of {name}"
         raise InputError(reason, keys="batch.length", hint=f"use at most {positions}", code="range")

@@ -44,9 +44,10 @@ def bert_names(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def xlm_names(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Rename the weights of BertForMaskedLM with one token type and without the layers of its head as in XLM.
+    """Rename the weights of a BertForMaskedLM as in XLMWithLMHeadModel.
 
-    The embedding of the token type is added to the positions.
+    The BERT must have one token type and no layers between the last layer and the output. The embedding of the token
+    type is added to the positions.
     """
     found = {_renamed(name, 1): tensor for name, tensor in weights.items()}
     (types,) = found.pop("bert.embeddings.token_type_embeddings.weight")
@@ -69,7 +70,8 @@ def bert_config(config: Any, name: str) -> Any:
     """Return the config of an XLM as a BertConfig.
 
     Raises:
-        InputError: The XLM has another architecture.
+        InputError: The XLM has a setting that a BERT cannot have, such as an activation other than GELU or causal
+            attention.
     """
     from transformers import BertConfig
 

@@ -17,7 +17,18 @@ PARTS = ("weight", "bias")
 
 @dataclass(frozen=True)
 class Names:
-    """Names of an architecture's classes and of its parts outside the layers. ``tied`` parts repeat other weights."""
+    """Names of an architecture's classes and of its parts outside the layers.
+
+    Attributes:
+        config: Class of the config.
+        model: Class of the model with its output.
+        body: Prefix of the encoder's weights.
+        dense: The dense layer before the output.
+        norm: The LayerNorm before the output.
+        bias: The bias of the output.
+        tied: Weights that repeat other weights.
+        counts_from_pad: True if positions are counted from the id of padding plus 1.
+    """
 
     config: str
     model: str

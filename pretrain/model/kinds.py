@@ -80,5 +80,8 @@ KINDS = {
 
 
 def kind_of(architecture: str) -> Kind:
-    """Return the kind of an architecture of transformers."""
+    """Return the kind of an architecture (``model_type``) of transformers.
+
+    An architecture that our models do not have counts as ``roberta``, the kind of masked language models.
+    """
     return next((kind for kind in KINDS.values() if architecture in kind.architectures), KINDS["roberta"])

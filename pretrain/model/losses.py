@@ -129,7 +129,7 @@ def masked_loss(
 
 
 def sum_of_cosines(rows: Tensor) -> Tensor:
-    """Return Σ cos(a_i, b_i), where ``rows`` [2n, d] holds a and then b."""
+    """Return Σ cos(a_i, b_i), [], where ``rows`` [2n, d] holds a and then b. A row of zeros has the cosine 0."""
     total: Tensor = _SumOfCosines.apply(rows)  # type: ignore[no-untyped-call]
     return total
 

@@ -26,7 +26,10 @@ class Packed:
 
     @staticmethod
     def of(valid: Tensor | None) -> Packed | None:
-        """Return the places for a mask on the CPU, or None if there is little padding."""
+        """Return the places of the tokens for a mask [r, w] on the CPU.
+
+        The result is None without a mask, or if the share of tokens is above WORTH.
+        """
         if valid is None or bool(valid.sum() > WORTH * valid.numel()):
             return None
         return Packed(valid.flatten().nonzero().squeeze(1), valid)
@@ -70,7 +73,10 @@ class Text:
         return Text(input_ids, valid, ((0, input_ids.shape[1], language),))
 
     def without_padding(self) -> Text:
-        """Return the same text, packed if that is faster. The tensors must be on the CPU."""
+        """Return the same text, packed if packing is faster. The tensors must be on the CPU.
+
+        Rows with several languages are never packed.
+        """
         return replace(self, packed=Packed.of(self.valid) if len(self.spans) == 1 else None)
 
     def seen(self) -> Tensor | None:

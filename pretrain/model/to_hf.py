@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 def to_hf(model: MaskedLM, language: int) -> tuple[PretrainedConfig, dict[str, Tensor]]:
     """Return the config and weights of an equal Hugging Face model for one language.
 
+    The weights are float32 copies on the CPU, and have the names of the class in the config's ``architectures``.
     With separate embeddings, an id that the language does not have gets the row of the first language that has it.
     """
     config, state = kind_of(model.architecture).to_hf(model, language)

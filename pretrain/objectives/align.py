@@ -26,7 +26,7 @@ class AlignSettings(StrictModel):
 
 
 class Align(Term[AlignSettings]):
-    """Negative sum of the cosines of the dictionary's pairs (Tang et al. 2022, "ALIGN-MLM", section 3)."""
+    """The term align: −Σ cosine / n over the n pairs of the dictionary (Tang et al. 2022, "ALIGN-MLM", section 3)."""
 
     name, kind, causal_kind = "align", "align_mlm", "align_clm"
     settings, weight_key = AlignSettings, "alpha"
@@ -41,14 +41,16 @@ class Align(Term[AlignSettings]):
 class WordRows(Protocol):
     """A model whose word embedding can be read."""
 
-    def word_rows(self, ids: torch.Tensor, language: int) -> torch.Tensor: ...
+    def word_rows(self, ids: torch.Tensor, language: int) -> torch.Tensor:
+        """Return the word embeddings of ids [n] of a language, [n, d]."""
+        ...
 
 
 class Alignment:
     """L_align = −Σ cos(E[i], E[i′]) over the whole dictionary in every step (ALIGN-MLM, section 3 and appendix G.5).
 
-    E are rows of the word embedding without position, language or LayerNorm. With ``shared``, all languages have the
-    same rows, which are read at once.
+    E are rows of the word embedding without position, language or LayerNorm. The loss of a run is divided by the number
+    of pairs (see ``count``). With ``shared``, all languages have the same rows, which are read at once.
     """
 
     def __init__(self, dictionary: IdDictionary, shared: bool, device: torch.device) -> None:
@@ -66,10 +68,11 @@ class Alignment:
             self.blocks.append((left, right, here[:, 0].contiguous(), here[:, 1].contiguous()))
 
     def count(self, batch: Batch) -> int:
+        """Return the number of pairs of the dictionary, whatever the batch is."""
         return self.pairs
 
     def sum(self, model: WordRows, batch: TensorBatch | None = None) -> torch.Tensor:
-        """Return the negative sum of the cosines in float32."""
+        """Return the negative sum of the cosines, [] float32. The batch is not used."""
         import torch
 
         from pretrain.model.losses import sum_of_cosines

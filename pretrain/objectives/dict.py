@@ -72,9 +72,15 @@ class Dict(Term[DictSettings]):
 
 @dataclass(frozen=True)
 class Translated:
-    """Change of a share ``rate`` of the masked positions.
+    """Change of a share ``rate`` of the masked positions, as the table of this module shows it.
 
-    With ``language_ids``, a position that predicts a translation gets the language of its label.
+    Attributes:
+        synonyms: The translations of each id.
+        rate: Share of the labelled positions that are chosen. With the target ``label``, only those of them that have a
+            translation belong to the term.
+        target: Input and label of the positions (see ``DictSettings``).
+        language_ids: True if a position that predicts a translation gets the language of the translation (``label``).
+            A position that shows a translation always gets it.
     """
 
     synonyms: Synonyms
@@ -83,7 +89,7 @@ class Translated:
     language_ids: bool
 
     def __call__(self, masked: Masked, draw: Draw) -> tuple[Masked, NDArray[np.bool_]]:
-        """Return the changed positions, and flags of the positions of this term."""
+        """Return the changed positions, and flags [rows, k] of the positions that belong to this term."""
         chosen = masked.labelled & (draw("dict") < self.rate)
         known, words, languages = self.synonyms.draw(masked.languages, masked.words, draw("translation"))
         translated = chosen & known

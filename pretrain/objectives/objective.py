@@ -28,7 +28,7 @@ class Part:
     corpus: Corpus | None = None
 
     def rows(self, groups: tuple[RowGroup, ...]) -> list[slice]:
-        """Return the rows of the corpus in a batch."""
+        """Return the ranges of the rows of the corpus in a batch with these ``groups``."""
         found = [g for g in groups if frozenset(language for _, _, language in g.spans) == self.corpus]
         return [slice(group.start, group.stop) for group in found]
 
@@ -80,7 +80,7 @@ class Objective:
         self.names = tuple(self.parts)
 
     def counts(self, batch: Batch) -> dict[str, int]:
-        """Return the number of summands of each loss of the batch."""
+        """Return the number of summands of each loss of the batch, by the name of the loss in the log."""
         labelled = batch.labels != IGNORE
 
         def count(part: Part) -> int:
@@ -94,9 +94,10 @@ class Objective:
     def sums(
         self, model: MaskedLM, batch: TensorBatch, scales: Mapping[str, Tensor] | None = None
     ) -> dict[str, Tensor]:
-        """Return the sum of each loss, in nats for labelled positions.
+        """Return the sum of each loss, [] each, in nats for labelled positions.
 
-        ``scales`` are the factors by which the sums are multiplied afterwards, up to a common factor.
+        ``scales`` are the factors by which the sums are multiplied afterwards, up to a common factor. A decoder needs
+        them to save memory, and an encoder does not use them.
         """
         weights = None if scales is None or not self.is_causal else self._weights(batch, scales)
         losses = model(batch, weights) if self.names != (*self.own,) else None
@@ -122,7 +123,11 @@ class Objective:
         return weights
 
     def scales(self, counts: Mapping[str, Number]) -> dict[str, Number]:
-        """Return the factor of each sum for the counts of the whole step."""
+        """Return the factor of each sum: the weight of its term, divided by the count of the whole step.
+
+        Sums over labelled positions have one count for all terms, or for all terms of a corpus. A count of 0 is
+        replaced by 1.
+        """
         scales = {}
         for name, part in self.parts.items():
             pool = [counts[name]]

@@ -83,7 +83,7 @@ class Term(Generic[S]):
     """True for a sum over masked positions. All such terms are divided by the labelled positions of the step."""
 
     def rows(self, settings: S, texts: Texts) -> Sequence[RowSource]:
-        """Return the rows that the term trains on."""
+        """Return the rows that the term trains on, which are none by default."""
         return ()
 
     def relabel(self, settings: S, artifacts: Artifacts, language_ids: bool) -> Relabel | None:
@@ -94,5 +94,5 @@ class Term(Generic[S]):
         return None
 
     def own_loss(self, settings: S, artifacts: Artifacts, device: torch.device) -> OwnLoss | None:
-        """Return the loss of a term that is not ``masked``."""
+        """Return the loss of a term that is not ``masked``, or None for a term that is."""
         return None
