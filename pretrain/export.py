@@ -59,7 +59,7 @@ def _limit(folder: Path, positions: int) -> None:
 
 
 def verify(folder: Path, weights: Mapping[str, Tensor], carried: bool = False) -> None:
-    """Check that transformers loads the exported weights unchanged.
+    """Check that transformers loads the exported ``weights`` from the ``folder`` unchanged.
 
     Weights in the folder that the class of transformers does not use are allowed only with ``carried``, for layers
     that were copied from the original model.

@@ -65,6 +65,7 @@ class Base:
 
     @property
     def is_xlm(self) -> bool:
+        """True for the architecture of XLM (Lample and Conneau 2019)."""
         return bool(self.config.model_type == XLM)
 
     @cached_property

@@ -115,9 +115,11 @@ class LossWindow:
         return means
 
     def state(self) -> dict[str, Any]:
+        """Return the losses that were read since the last line, as JSON values for a checkpoint."""
         return {"names": self.names, "rows": self.rows}
 
     def restore(self, state: dict[str, Any]) -> None:
+        """Restore the losses from the result of ``state``, and drop pending ones."""
         self.names, self.rows, self._pending = state["names"], state["rows"], []
 
 

@@ -35,7 +35,8 @@ def prepare(config: PretrainConfig, store: Store, report: Report = silent) -> Ar
 
     Raises:
         InputError: A source cannot be read, lacks a training split or a column that a language needs, or has no word of
-            the vocabulary; the checkpoint cannot be used; or a term lacks sentence pairs or a dictionary.
+            the vocabulary. The same error is raised if the checkpoint to start from cannot be used, or a term lacks
+            sentence pairs or a dictionary.
     """
     sources = _open_sources(config)
     named = [(m.name, sources[m.source], m.language) for m in config.all_languages]

@@ -105,7 +105,10 @@ class Trainer(Loop[MaskedLM, Batch]):
             self.report(f"pretrain {self.config.label}", self.step, self.steps, note)
 
     def rows_seen(self) -> Counter[str]:
-        """Return the number of rows of each text and of each pair of texts up to this step, by the source's name."""
+        """Return the number of rows of each text and of each pair of texts up to this step.
+
+        The keys are names of languages, ``en``, and of pairs, ``en+fr``.
+        """
         seen: Counter[str] = Counter()
         for source, rows in zip(self.rows.sources, self.rows.quotas.before(self.step).tolist(), strict=True):
             seen[source.name] += rows

@@ -44,6 +44,7 @@ class LossModule(nn.Module):
         self.objective = objective
 
     def forward(self, batch: TensorBatch, scales: Mapping[str, Tensor] | None = None) -> dict[str, Tensor]:
+        """Return the sum of each loss, [] each (see ``Objective.sums``)."""
         return self.objective.sums(self.model, batch, scales)
 
 

@@ -13,17 +13,23 @@ EXIT_CODE = 128 + signal.SIGTERM  # the exit code of a shell for a process that 
 
 
 class Stopped(Exception):  # noqa: N818  not an error, since the run can continue
-    """Raised when a run has saved a checkpoint and stopped. The argument is the step."""
+    """Raised when a run has saved a checkpoint and stopped. The argument is the number of steps that were done."""
 
 
 class Flag:
-    """A request to stop the process. ``until`` is a step at which a run stops in any case."""
+    """A request to stop the process.
+
+    Attributes:
+        is_set: True once the process must stop.
+        until: Step from which a run stops in any case, or None.
+    """
 
     def __init__(self) -> None:
         self.is_set = False
         self.until: int | None = None
 
     def set(self, signum: int, frame: FrameType | None) -> None:
+        """Set the flag. The arguments are those of a handler of signals, and are not used."""
         del signum, frame
         self.is_set = True
 
@@ -42,7 +48,7 @@ def watching(flag: Flag) -> Iterator[None]:
 
 
 def watched() -> Flag:
-    """Return the flag of the innermost ``watching``, or a flag that is never set."""
+    """Return the flag of the innermost ``watching``, or a new flag that nothing sets."""
     return _watched.get() or Flag()
 
 

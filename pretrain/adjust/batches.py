@@ -51,6 +51,7 @@ class SideWords:
         return first, first + self.mask.sum(1) - 1
 
     def to(self, device: torch.device) -> SideWords:
+        """Return a copy on a device."""
         tensors: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "language"}
         return replace(self, **{name: tensor.to(device, non_blocking=True) for name, tensor in tensors.items()})
 
@@ -73,6 +74,7 @@ class WordPairs:
     tokens: Tensor | None = None
 
     def side(self, side: Side) -> SideWords:
+        """Return the sentences of the side ``left`` or ``right``."""
         return self.left if side == "left" else self.right
 
     def pulled(self, side: Side, settings: LossConfig) -> Tensor:
@@ -112,6 +114,7 @@ class WordPairs:
         return WordPairs(sides[0], sides[1], kept, torch.from_numpy(tokens))
 
     def to(self, device: torch.device) -> WordPairs:
+        """Return a copy on a device."""
         tokens = None if self.tokens is None else self.tokens.to(device, non_blocking=True)
         return WordPairs(self.left.to(device), self.right.to(device), self.links.to(device, non_blocking=True), tokens)
 

@@ -71,10 +71,12 @@ class LossConfig(StrictModel):
 
     @property
     def other(self) -> Side:
+        """The side that does not move."""
         return "right" if self.moves == "left" else "left"
 
     @property
     def pulls_words(self) -> bool:
+        """True if aligned words are pulled, and not only sentence tokens."""
         return self.pulled in ("words", "all")
 
     @property
@@ -84,6 +86,7 @@ class LossConfig(StrictModel):
 
     @property
     def held_sides(self) -> tuple[Side, ...]:
+        """The sides whose words R holds, which are none if λ is 0."""
         if not self.hold or self.held == "none":
             return ()
         return SIDES if self.held == "both" else (self.other if self.held == "other" else self.moves,)

@@ -107,6 +107,7 @@ class SharingConfig(StrictModel):
 
     @property
     def separates(self) -> bool:
+        """True if each language has its own embeddings or copies of a layer."""
         return self.embeddings == "separate" or bool(self.layers)
 
 

@@ -54,8 +54,8 @@ def pack(
     The work is O(items · log chunk) in NumPy, and one step of Python for each row.
 
     Args:
-        costs: Function that returns the costs (0 … capacity) of the items first … last − 1 on each side of a row,
-            [sides, last − first]. An item without costs is in a row but takes no place.
+        costs: Function of (first, last) that returns the costs (0 … capacity) of the items first … last − 1 on each
+            side of a row, [sides, last − first]. An item whose costs are 0 is in a row but takes no place.
         items: Number of items.
         capacity: Capacity of each side. A row takes items while every side has room.
         task: Name of the task, for the progress.
@@ -85,8 +85,8 @@ def fill(
     steps of Python.
 
     Args:
-        costs: Function that returns the costs of the items first … last − 1, [last − first]. An item of cost 0 is
-            left out.
+        costs: Function of (first, last) that returns the costs of the items first … last − 1, [last − first]. An item
+            of cost 0 is left out.
         items: Number of items.
         capacity: Capacity of a row, at least the highest cost.
         task: Name of the task, for the progress.

@@ -58,7 +58,11 @@ class Layer(nn.Module):
         return self.finish(context, x if columns is None else at_columns(x, columns), keep)
 
     def seen_at(self, seen: Tensor | None, columns: Tensor | None, width: int) -> Tensor | None:
-        """Return the attention mask of the queries at ``columns`` [r, k], or of all queries."""
+        """Return the rows of the attention mask ``seen`` for queries at ``columns`` [r, k] (None: all columns).
+
+        The result is [r, k, width], or [r, 1, width] if all queries have one mask. It is None if queries attend to the
+        whole row, or for all queries of a causal layer, whose order needs no mask.
+        """
         if columns is None:
             return seen
         if seen is None:
@@ -85,7 +89,11 @@ class Layer(nn.Module):
         return F.linear(at_columns(x, columns), weight[:d], bias[:d]), k, v
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None, keep: Tensor | None) -> Tensor:
-        """Return softmax(q kᵀ / √(d/heads)) v of all heads (equation 1), [r, ·, d]. ``seen`` is [r, 1 or ·, w]."""
+        """Return softmax(q kᵀ / √(d/heads)) v of all heads (equation 1), [r, ·, d].
+
+        ``q`` is [r, ·, d], and ``k`` and ``v`` are [r, w, d]. ``seen`` [r, 1 or ·, w] is False where a query does not
+        attend. ``keep`` is the dropout mask of the probabilities, [r, heads, ·, w].
+        """
         size, forwards = q.shape[-1] // self.heads, self.causal and seen is None
         q, k, v = (t.view(*t.shape[:2], self.heads, size).transpose(1, 2) for t in (q, k, v))
         mask = None if seen is None else seen.unsqueeze(1)
@@ -102,7 +110,10 @@ class Layer(nn.Module):
         return context.transpose(1, 2).flatten(2)
 
     def finish(self, context: Tensor, x: Tensor, keep: Kept) -> Tensor:
-        """Apply the output projection of attention and the feed-forward network, [r, ·, d]."""
+        """Apply the output projection of attention and the feed-forward network, [r, ·, d].
+
+        ``context`` is the result of ``attend``, and ``x`` the input of the layer at the same columns.
+        """
         x = self.attention_norm(add_dropout(x, self.out(context), self.rate, keep[1], self.training))
         hidden = self.down(F.gelu(self.up(x)))
         normed: Tensor = self.norm(add_dropout(x, hidden, self.rate, keep[2], self.training))
@@ -136,7 +147,11 @@ class SeparateLayers(nn.ModuleList):
         noise: Noise,
         run: Run,
     ) -> Tensor:
-        """Compute Layer.forward with the copies of each group's languages. ``run`` runs one copy."""
+        """Compute Layer.forward with the copies of each group's languages, [r, w, d] or [r, k, d].
+
+        ``x``, ``seen`` and ``columns`` are as in Layer.forward. ``groups`` must cover all rows in order. ``noise``
+        gives the dropout masks of rows of several languages, and ``run`` runs one copy on rows of one language.
+        """
         outputs = []
         for group in groups:
             rows = slice(group.start, group.stop)
@@ -151,6 +166,7 @@ class SeparateLayers(nn.ModuleList):
         return outputs[0] if len(outputs) == 1 else torch.cat(outputs)
 
     def copy(self, language: int) -> Layer:
+        """Return the copy of the layer that a language uses."""
         layer = self[language]
         assert isinstance(layer, Layer)
         return layer

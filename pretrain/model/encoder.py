@@ -151,7 +151,7 @@ def _places(ids: Sequence[NDArray[np.int64]], size: int) -> NDArray[np.int64]:
 
 
 class Head(nn.Module):
-    """The layers before the tied output: dense, GELU, LayerNorm."""
+    """The layers between the last layer and the tied output: dense, GELU, LayerNorm."""
 
     def __init__(self, hidden: int, epsilon: float) -> None:
         super().__init__()
@@ -182,7 +182,7 @@ class MaskedLM(nn.Module):
         sharing: Shared and separate parts.
         ids: The sorted ids of each language, with the special tokens.
         size: Number of ids, which is the number of rows of a shared embedding.
-        positions: Length of the longest row.
+        positions: Number of tokens of the longest row, which is the size of the position table of a language.
         pad: Id of the padding token, for exports.
         language_ids: True to add language embeddings.
         seed: Seed of the weights.
@@ -250,7 +250,8 @@ class MaskedLM(nn.Module):
     def forward(self, batch: TensorBatch, weights: Tensor | None = None) -> Tensor:
         """Return −log p(label) at every labelled position in nats, or 0 for the label IGNORE, [rows, k] float32.
 
-        ``weights`` [rows, k] save memory. The gradient of the result must then be proportional to them.
+        With ``weights`` [rows, k], only some logits are in memory at a time. The gradient of the result must then be
+        proportional to them.
         """
         x, seen = self.embed(batch.input_ids, batch.languages, batch.positions), self.seen(batch)
         for number, layer in enumerate(self.layers, 1):
@@ -267,13 +268,20 @@ class MaskedLM(nn.Module):
         return x
 
     def hidden(self, input_ids: Tensor, language: int, valid: Tensor | None = None) -> Tensor:
-        """Return the last layer's output for text [r, w] of one language, [r, w, d]. ``valid`` is False at padding."""
+        """Return the last layer's output for text of one language, [r, w, d].
+
+        Args:
+            input_ids: Token ids, [r, w].
+            language: Number of the language.
+            valid: False at padding, [r, w] bool (None: no padding).
+        """
         return self.read(Text.of(input_ids, language, valid))[0]
 
     def read(self, text: Text, columns: Tensor | None = None, layers: Sequence[int] | None = None) -> list[Tensor]:
         """Return the outputs of ``layers``, each [r, w, d], or [r, k, d] at ``columns`` [r, k].
 
-        Layers are 1 … N, and 0 is the embeddings (default: the last layer).
+        Layers are 1 … N, and 0 is the embeddings (default: the last layer). Outputs at padding have no meaning. Without
+        positions of its own, a row must not have more tokens than the position table.
         """
         width, wanted = text.input_ids.shape[1], (self.shape.layers,) if layers is None else tuple(layers)
         most = self.embeddings.length
@@ -340,9 +348,14 @@ class MaskedLM(nn.Module):
         return None if self.embeddings.languages is None else self.embeddings.languages[language]
 
     def token_losses(self, states: Tensor, labels: Tensor, language: int) -> Tensor:
-        """Return −log p(label) in nats from states of the last layer [n, d], for text of one language, [n] float32.
+        """Return −log p(label) in nats, [n] float32, for text of one language.
 
-        Memory for n · V logits is needed.
+        Memory for n · V logits is needed, where V is the number of ids of the softmax.
+
+        Args:
+            states: Outputs of the last layer, [n, d].
+            labels: Ids to predict, [n]. IGNORE is allowed only with a softmax over all ids.
+            language: Number of the language.
         """
         weight, bias = self.embeddings.outputs([language], self._restricts)[language]
         if self._restricts:  # a softmax over the ids of the language

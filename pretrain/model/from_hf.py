@@ -142,7 +142,7 @@ def positions_of(config: Any) -> int:
 
 
 def pad_of(config: Any) -> int:
-    """Return the id of padding by the config of a checkpoint. A decoder without one has the end of a text."""
+    """Return the id of padding by the config of a checkpoint, or the id of the end of a text if there is none."""
     return int(config.eos_token_id if config.pad_token_id is None else config.pad_token_id)
 
 

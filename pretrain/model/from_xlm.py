@@ -67,7 +67,7 @@ def _renamed(name: str, column: int) -> str:
 
 
 def bert_config(config: Any, name: str) -> Any:
-    """Return the config of an XLM as a BertConfig.
+    """Return the config of an XLM as a BertConfig. Errors use the ``name`` of the checkpoint.
 
     Raises:
         InputError: The XLM has a setting that a BERT cannot have, such as an activation other than GELU or causal

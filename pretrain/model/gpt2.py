@@ -43,7 +43,10 @@ class PreNormLayer(Layer):
 
 
 class CausalLM(MaskedLM):
-    """A causal language model of one or more languages. ``norm`` is the LayerNorm after the last layer."""
+    """A causal language model of one or more languages. Its arguments are those of MaskedLM.
+
+    ``norm`` is the LayerNorm after the last layer, and there is none after the embeddings.
+    """
 
     causal: ClassVar[bool] = True
     layer_type: ClassVar[type[Layer]] = PreNormLayer
@@ -79,7 +82,7 @@ class CausalLM(MaskedLM):
         return super()._losses(x, batch, weights)
 
     def seen(self, rows: TensorBatch | Text) -> Tensor | None:
-        """Return the attention mask, [r, w, w], or None if each token attends to all tokens before it.
+        """Return the attention mask, [r, w, w] bool, or None if each token attends to all tokens up to itself.
 
         Padding after the last token of a row needs no mask, since no token attends to it.
         """

@@ -37,7 +37,7 @@ NEEDED: dict[str, Any] = {
 
 
 def shape_of(config: Any, dropout: float | None) -> ModelConfig:
-    """Return the shape of a GPT-2 by its config. ``dropout`` replaces the rate of the residual stream."""
+    """Return the shape of a GPT-2 by its config. ``dropout`` replaces the rate of the config, ``resid_pdrop``."""
     return ModelConfig(
         kind="gpt2",
         layers=config.n_layer,
@@ -50,14 +50,17 @@ def shape_of(config: Any, dropout: float | None) -> ModelConfig:
 
 
 def take_words(_: MaskedLM, source: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
-    """Remove the word embeddings from the weights of a checkpoint, and return them with a bias of 0."""
+    """Remove the word embeddings from the weights of a checkpoint, and return them with a bias of 0, [V, d] and [V]."""
     words = source.pop(f"{BODY}.wte.weight")
     source.pop(TIED, None)
     return words, words.new_zeros(len(words))
 
 
 def fill(model: MaskedLM, source: dict[str, Tensor], words: Tensor, _: Tensor) -> None:
-    """Copy the weights of a checkpoint into our model, and remove them from ``source``."""
+    """Copy the weights of a checkpoint into our model, and remove them from ``source``.
+
+    ``words`` [V, d] has a row for each id of the model. Weights that the model lacks stay in ``source``.
+    """
     tables = model.embeddings
     positions = source.pop(f"{BODY}.wpe.weight")
     tables.positions.copy_(positions.repeat(len(tables.positions) // len(positions), 1))

@@ -47,6 +47,7 @@ class Kind:
 
     @property
     def auto_class(self) -> Any:
+        """The class of transformers that loads the model with its output."""
         import transformers
 
         return getattr(transformers, self.auto)

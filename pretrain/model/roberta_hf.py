@@ -33,7 +33,7 @@ def names_of(model: MaskedLM) -> Names:
 
 
 def shape_of(config: Any, dropout: float | None) -> ModelConfig:
-    """Return the shape of an encoder by its config. ``dropout`` replaces the rate for hidden states."""
+    """Return the shape of an encoder by its config. ``dropout`` replaces the rate ``hidden_dropout_prob``."""
     return ModelConfig(
         layers=config.num_hidden_layers,
         heads=config.num_attention_heads,
@@ -45,13 +45,17 @@ def shape_of(config: Any, dropout: float | None) -> ModelConfig:
 
 
 def take_words(model: MaskedLM, source: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
-    """Remove the word embeddings and the output bias from the weights of a checkpoint, and return them."""
+    """Remove word embeddings [V, d] and output bias [V] from the weights of a checkpoint, and return them."""
     names = names_of(model)
     return source.pop(f"{names.body}.embeddings.word_embeddings.weight"), source.pop(names.bias)
 
 
 def fill(model: MaskedLM, source: dict[str, Tensor], words: Tensor, bias: Tensor) -> None:
-    """Copy the weights of a checkpoint into our model, and remove them from ``source``."""
+    """Copy the weights of a checkpoint into our model, and remove them from ``source``.
+
+    ``words`` [V, d] and ``bias`` [V] have a row for each id of the model. Weights that the model lacks stay in
+    ``source``.
+    """
     names = names_of(model)
     _fill_embeddings(model, source, names, words, bias)
     if model.architecture != XLM:

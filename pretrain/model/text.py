@@ -35,6 +35,7 @@ class Packed:
         return Packed(valid.flatten().nonzero().squeeze(1), valid)
 
     def to(self, device: torch.device) -> Packed:
+        """Return a copy on a device."""
         return Packed(self.places.to(device, non_blocking=True), self.valid.to(device, non_blocking=True))
 
     def pick(self, x: Tensor) -> Tensor:
@@ -85,12 +86,14 @@ class Text:
 
     @property
     def languages(self) -> Tensor:
+        """Language of each token by the spans, [rows, width] int64."""
         columns = torch.zeros(self.input_ids.shape[1], dtype=torch.int64, device=self.input_ids.device)
         for start, stop, language in self.spans:
             columns[start:stop] = language
         return columns.expand_as(self.input_ids)
 
     def to(self, device: torch.device) -> Text:
+        """Return a copy on a device."""
 
         def moved(tensor: Tensor | None) -> Tensor | None:
             return None if tensor is None else tensor.to(device, non_blocking=True)
