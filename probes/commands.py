@@ -232,7 +232,17 @@ def write_reports(folders: list[Path], out: Path | None = None) -> None:
 
 
 def write_findings_page(folder: Path, keep: list[Path], out: Path | None = None) -> None:
-    """Add studies to the archive ``folder``, then write the pages of findings from the whole archive."""
+    """Add studies to an archive, then write the pages of findings from the whole archive, and print their paths.
+
+    Args:
+        folder: The folder of the archive.
+        keep: Study folders to add. An unfinished study adds its finished cells.
+        out: The first page (default: FOLDER.md). The other pages are written beside it.
+
+    Raises:
+        InputError: A folder in ``keep`` is not that of a study, the archive has no studies or is damaged, or a page
+            would replace a file that this function did not write.
+    """
     from probes.report.archive import archive_studies
     from probes.report.findings import STUDIES, check_page, write_findings  # imports matplotlib
 

@@ -181,7 +181,10 @@ class GroupCorrelation:
 
 
 def correlation_table(found: Sequence[GroupCorrelation], title: str, level: float) -> tuple[Table, list[str]]:
-    """Return a table with one row per correlation, and numbered notes that explain missing numbers."""
+    """Return a table with one row per correlation, and numbered notes that explain missing numbers.
+
+    ``level`` is the confidence level of the intervals, for the heading of their column.
+    """
     table = Table(title=title)
     table.add_column("rows of")
     for name in ("kind", "rows", "clusters", "r", f"{100 * level:g} % interval", "p"):

@@ -72,7 +72,15 @@ def list_data(names: Sequence[str], study: Path | None, size: str | None, to: Pa
 
 @dataclass(frozen=True)
 class FetchOptions:
-    """Options of a fetch, as in ``synthlang.data.fetch``."""
+    """Options of a fetch.
+
+    Attributes:
+        to: The folder of data.
+        source: Mirror in place of the sources: a folder, or an address.
+        keep_downloads: True to keep the downloads, which then serve as a mirror.
+        steps: False to leave out the steps after the download.
+        workers: Number of worker processes of the steps.
+    """
 
     to: Path
     source: str | None = None

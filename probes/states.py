@@ -87,7 +87,8 @@ def linked_vectors(
     """Yield the vectors [layers, n, d] float32 of aligned words in the training sentences, for both sides.
 
     At most ``words`` word alignments are read (None: all), from sentence pairs in a random order (Kulshreshtha et al.
-    2020, section 2.2.2).
+    2020, section 2.2.2). The order depends only on ``seed`` and the name of the pair. Batches have sentences of similar
+    length.
     """
     data = data if words is None else _first_links(data, words, seed)
     for _, of_left, of_right in link_batches(data, data.train, left, right, report, "rotation"):
@@ -152,7 +153,10 @@ def anchors(side: LanguageSide, rows: NDArray[np.int64], types: NDArray[np.int64
 def batches_by_length(
     sentences: Sentences, rows: NDArray[np.int64], report: Report = silent, task: str = ""
 ) -> Iterator[NDArray[np.int64]]:
-    """Yield ``rows`` in batches of sentences of similar length, longest first."""
+    """Yield ``rows`` in batches of sentences of similar length, longest first (see `bounded_batches`).
+
+    ``task`` is the name of the work in the progress.
+    """
     batches = bounded_batches(row_lengths(sentences)[rows])
     for done, chosen in enumerate(batches, 1):
         yield rows[chosen]
@@ -229,7 +233,10 @@ class WordStates:
 def word_states(
     side: LanguageSide, rows: NDArray[np.int64], report: Report = silent, task: str = ""
 ) -> Iterator[WordStates]:
-    """Yield the vectors of all words with at least one token in the sentences at ``rows``, longest sentences first."""
+    """Yield the vectors of all words with at least one token in the sentences at ``rows``, longest sentences first.
+
+    ``task`` is the name of the work in the progress.
+    """
     sentences, offsets = side.sentences, side.corpus.offsets
     for at in batches_by_length(sentences, rows, report, task):
         word = words_of(offsets, at)

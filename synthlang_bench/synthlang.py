@@ -109,7 +109,10 @@ def read_conllu_by_loop(path: Path) -> int:
 
 
 def speed_of(work: Callable[[], object], words: int, repeats: int) -> Figures:
-    """Return the words per second of all repeats, and their median."""
+    """Return the words per second of all repeats, and their median.
+
+    ``work`` is called once in each repeat, and ``words`` is the number of words that a call processes.
+    """
     found = []
     for _ in range(repeats):
         start = time.perf_counter()
@@ -119,7 +122,10 @@ def speed_of(work: Callable[[], object], words: int, repeats: int) -> Figures:
 
 
 def compared(work: Callable[[], object], loop: Callable[[], object], words: int, repeats: int, what: str) -> Figures:
-    """Return the speed of ``work``, and its ratio to the speed of the plain loop ``what``."""
+    """Return the speed of ``work``, and its ratio to the speed of the plain loop ``loop``.
+
+    Both process ``words`` words in a call. ``what`` is a description of the loop for the result.
+    """
     ours, theirs = speed_of(work, words, repeats), speed_of(loop, words, repeats)
     ratio = round(ours["words_per_second"] / theirs["words_per_second"], 3)
     return {**ours, "baseline": {"what": what, **theirs}, "ratio": ratio}

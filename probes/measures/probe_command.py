@@ -166,14 +166,23 @@ def _write(folder: Path, values: dict[str, Any], found: Mapping[str, ProbeResult
 
 
 def run_probe(name: str, given: ProbeInput) -> ProbeResult:
-    """Run one probe. Call this function within ``given.reading()``."""
+    """Run the probe ``name`` with its settings in the config of ``given``.
+
+    Call this function within ``given.reading()``, which moves the models to a GPU if there is one.
+    """
     module, _, function = getattr(given.config, name).run.partition(":")
     found: ProbeResult = getattr(import_module(module), function)(given, given.report)
     return found
 
 
 def record(given: ProbeInput, found: Mapping[str, ProbeResult], told: InputConfig | None = None) -> dict[str, Any]:
-    """Return the content of probes.json. The settings ``told`` are recorded in place of the config of ``given``."""
+    """Return the content of probes.json.
+
+    Args:
+        given: The input of the probes.
+        found: The result of each probe by name.
+        told: The settings to record (default: the config of ``given``).
+    """
     pretrained, config = given.pretrained, told or given.config
     settings = config.model_dump(mode="json")
     # the fingerprint covers the content of sentence pairs, texts and items, but no paths

@@ -35,7 +35,7 @@ class ProbeResult:
 
 
 def with_bounds(value: float, low: float | None, high: float | None, form: str = ".1f") -> str:
-    """Return a number and its interval as the text of a table cell."""
+    """Return a number as the text of a table cell, followed by its interval in parentheses if it has one."""
     return f"{value:{form}}" if low is None or high is None else f"{value:{form}} ({low:{form}} – {high:{form}})"
 
 

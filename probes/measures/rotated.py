@@ -64,6 +64,9 @@ def fit_read(
 
     The map is fitted on aligned words in context (``parallel``), of which ``config.words`` limits the number, or on
     mean vectors of ``sentences``. Memory is layers · d² and one batch.
+
+    Raises:
+        InputError: As in `fit_layers`.
     """
     readers = sides[0].reader, sides[1].reader
     if supervision == "parallel":

@@ -99,7 +99,12 @@ class TranslationSet:
     ) -> dict[str, float]:
         """Return ``{"p@1": percent, …}``, the mean over queries of `earned` for each k in ``at``.
 
-        ``candidates`` is the number of target rows. If there are fewer than k, the lists must have all of them.
+        Args:
+            neighbours: [q, k'] as in `earned`.
+            scores: [q, k'] as in `earned`.
+            credit: [n] as in `earned`.
+            candidates: Number of target rows. If there are fewer than k, the lists must have all of them.
+            at: Values of k.
         """
         width = neighbours.shape[1]
         assert width >= min(max(at), candidates), (width, at, candidates)

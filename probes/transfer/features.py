@@ -31,6 +31,7 @@ def pick_words(states: Tensor, words: Tensor, subword: str, whole: Tensor) -> Te
     """Return the states [r, 1 + k, d] of whole rows and of k words, from the states [r, w, d] of all columns.
 
     ``words`` [r, k, 2] has the first and the last column of each word. ``whole`` [r, 1] is from ``whole_rows``.
+    With the ``subword`` mean, a word is the mean of its columns, and otherwise its ``first`` or ``last`` column.
     """
     if subword != "mean":
         return at_columns(states, word_slots(words, subword, whole))
@@ -126,6 +127,7 @@ class Features(nn.Module):
             body.seed_dropout(key)
 
     def forward(self, batch: Batch) -> Tensor:
+        """Return the states of a batch, with the shapes that the class describes."""
         return self.finish(self.read(batch), batch)
 
     def read(self, batch: Batch) -> Tensor:

@@ -119,7 +119,8 @@ def predict(
 ) -> list[Any]:
     """Return the prediction for each item, from batches of at most ``rows`` rows and ``tokens`` tokens with padding.
 
-    ``frozen`` are cached states of the items, if they are known.
+    Predictions are in the order of the items, and in the JSON form of the task. ``frozen`` are cached states of the
+    items, if they are known. The model is left in evaluation mode.
     """
     model.eval()
     outputs: list[Any] = [None] * len(examples)

@@ -125,8 +125,9 @@ def summary(metric: Metric, parts: Sequence[Predictions], name: str) -> dict[str
     """Return the mean over seeds in percent for each test and for Δ, with two 95 % intervals.
 
     ``low`` and ``high`` come from a crossed bootstrap over seeds and items, and account for both as random.
-    ``seeds_low`` and ``seeds_high`` are Student's t interval over seeds only, or null for one seed. ``name`` is the
-    fingerprint of the transfer, which seeds the bootstrap.
+    ``seeds_low`` and ``seeds_high`` are Student's t interval over seeds only, or null for one seed. If a search keeps
+    several settings, each of them counts as a seed. Δ is missing without the test ``sup``. ``name`` is the fingerprint
+    of the transfer, which seeds the bootstrap.
     """
     stats: dict[str, list[Floats]] = {}
     ids: dict[str, tuple[str, ...]] = {}

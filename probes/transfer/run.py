@@ -84,6 +84,7 @@ class SeedResult:
     """The scores and predictions of one seed.
 
     Attributes:
+        seed: The seed of the fine-tuning.
         scores: The scores in percent by test and metric, averaged over the settings that a search kept. A score is None
             if no item counts.
         predictions: The predictions for each test and each kept setting.
@@ -362,7 +363,16 @@ class Transfer:
         return {"source": self.pretrained.model, "target": self.pretrained.target_model}
 
     def build(self, config: TransferConfig, trained: Role, seed: int) -> TaskModel:
-        """Build the untrained task model on a GPU if there is one. The seed determines its new weights."""
+        """Build the untrained task model on a GPU if there is one. The seed determines its new weights.
+
+        Args:
+            config: The settings, which may be one combination of a search.
+            trained: The language of training, whose labels the head predicts.
+            seed: The seed of the new weights.
+
+        Raises:
+            InputError: A model lacks a layer, two models differ in hidden size, or a rotation cannot be fitted.
+        """
         also = () if config.continual is None else config.continual.loss.layers
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(key_of("transfer", seed) >> 1)  # torch takes signed 64-bit seeds

@@ -40,7 +40,12 @@ ONE_ONLY, OTHER_LABEL = "items of one language only", "items of another label in
 
 @dataclass(frozen=True)
 class Split:
-    """A split of an opened task set. Its items are read when they are needed."""
+    """A split of an opened task set. Its items are read when they are needed.
+
+    Attributes:
+        task: The task set.
+        name: The name of the split, such as train.
+    """
 
     task: TaskSet
     name: str

@@ -90,7 +90,8 @@ def random_encoder(body: MaskedLM, key: int) -> MaskedLM:
 def random_pairing(given: ProbeInput, pairing: Pairing, both: bool) -> Pairing:
     """Replace the model of the left side, or of both sides, by an encoder with random weights.
 
-    If one model reads both languages, one random encoder does so as well.
+    The shape of an encoder does not change, and its weights depend only on the shape and the seed of the config. If one
+    model reads both languages, one random encoder does so as well.
     """
 
     def read_by(side: LanguageSide, body: MaskedLM) -> LanguageSide:

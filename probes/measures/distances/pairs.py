@@ -35,7 +35,13 @@ ROWS = 256  # pairs that are in memory as float64 at once
 
 @dataclass(frozen=True)
 class PairReaders:
-    """The readers of both languages and the maximum input length of a model, without its weights."""
+    """The part of a model that decides which word pairs it can read, without its weights.
+
+    Attributes:
+        target: The reader of the target language.
+        source: The reader of the source language.
+        length: Maximum length of a row in tokens.
+    """
 
     target: Reader
     source: Reader
@@ -172,7 +178,11 @@ class Linked:
 def linked_states(
     given: ProbeInput, left: LanguageSide, right: LanguageSide, rows: NDArray[np.int64]
 ) -> Iterator[Linked]:
-    """Yield all aligned word pairs of the sentence pairs at ``rows``, batch by batch."""
+    """Yield all aligned word pairs of the sentence pairs at ``rows``, batch by batch.
+
+    A batch has sentences of similar length, and the longest sentences come first. ``sentence`` of a batch has indices
+    of ``given.data``, and ``word`` has codes of ``right.corpus``.
+    """
     data, codes = given.data, right.corpus.form.codes
     for at, of_left, of_right in link_batches(data, rows, left.reader, right.reader, silent, ""):
         links = data.links.take(at)

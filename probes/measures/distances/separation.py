@@ -205,7 +205,13 @@ def compare(before: Separation, after: Separation) -> Change:
 
 @dataclass(frozen=True, eq=False)
 class Histogram:
-    """Counts [bins] of related and unrelated pairs between ``edges`` [bins + 1]. The last bin includes its end."""
+    """A histogram of distances. The last bin includes its end.
+
+    Attributes:
+        edges: [bins + 1] the edges of the bins, ascending.
+        related: [bins] the number of related pairs in each bin.
+        unrelated: [bins] the number of unrelated pairs in each bin.
+    """
 
     edges: Floats
     related: NDArray[np.int64]

@@ -49,7 +49,17 @@ class Measured:
 
 
 def distance_histograms(name: str, title: str, found: Sequence[tuple[str, Separation]], bins: int = BINS) -> Drawing:
-    """Draw the histograms of each model, one panel below the other, with common bins."""
+    """Draw the histograms of each model, one panel below the other, with common bins.
+
+    Args:
+        name: Name of the file of the figure.
+        title: Title of the figure.
+        found: (name of the model, distances), all of one kind of distance.
+        bins: Number of bins.
+
+    Raises:
+        InputError: There are no models.
+    """
     if not found:
         raise InputError("there are no distances to draw", hint="give at least one model", code="empty")
     panels = []

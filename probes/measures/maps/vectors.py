@@ -101,7 +101,15 @@ def layer_groups(count: int, width: int, dictionary: Dictionary, text: MeasuredT
 
 
 def read_vectors(sides: Sides, dictionary: Dictionary, fitted: Rows, text: MeasuredText, report: Report) -> Vectors:
-    """Return the vectors to measure on, at the layers of the sides."""
+    """Return the vectors to measure on, at the layers of the sides.
+
+    Args:
+        sides: The other language and the source language, with the layers to read.
+        dictionary: The dictionary, whose candidates get the mean over their occurrences.
+        fitted: The sentence pairs in which these occurrences are read.
+        text: The words and sentences to measure on.
+        report: Receives the progress.
+    """
 
     def of_sentences(side: LanguageSide, sentences: Sentences, rows: Rows) -> Tensor:
         return sentence_means(sentences, side.reader, rows, False, report, f"sentences, {side.name}")

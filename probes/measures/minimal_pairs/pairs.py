@@ -113,7 +113,8 @@ def around(pairs: ScoredPairs, before: int, after: int) -> list[dict[str, Any]]:
     Position 0 is the first word that differs. A position counts the pairs in which both sides have a word there.
 
     Returns:
-        ``position``, ``pairs``, ``good``, ``bad`` and ``difference`` (bad − good, an Interval) of each position.
+        A mapping for each position, in ascending order, with the keys ``position``, ``pairs``, ``good``, ``bad`` and
+        ``difference`` (bad − good, an Interval).
     """
     found: dict[int, list[tuple[float, float]]] = {}
     for (good, of_good), (bad, of_bad) in pairs.sides():

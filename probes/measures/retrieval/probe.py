@@ -71,7 +71,8 @@ def retrieval_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     layer. Fitting a rotation needs 2 · layers · d² numbers more. Static vectors are in memory as a whole.
 
     Raises:
-        InputError: Fewer than two sentence pairs are measured, the models do not fit together, or vectors are NaN.
+        InputError: Fewer than two sentence pairs are measured, the models do not fit together, vectors are NaN, the
+            parser is not installed, a map cannot be fitted, or static vectors cannot be used (see `source_of`).
     """
     config, text, rows = given.config.of(RetrievalConfig), given.aligned.text, np.sort(given.measured)
     if len(rows) < 2:

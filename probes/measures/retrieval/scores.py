@@ -28,7 +28,13 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class LinkedWords:
-    """Sentence pairs with word alignments, on the level of words."""
+    """Sentence pairs with word alignments, on the level of words.
+
+    Attributes:
+        left: The sentences of the other language.
+        right: The sentences of the source language.
+        data: The token ids of the sentence pairs, with their word alignments.
+    """
 
     left: Corpus
     right: Corpus
@@ -136,8 +142,13 @@ def frequency_ranks(types: Numbers, offsets: Numbers, rows: Numbers) -> NDArray[
 
     Types with the same frequency have the mean of their ranks. Types that do not occur have rank 0.
 
+    Args:
+        types: [words] the type of each word of a corpus.
+        offsets: [sentences + 1] the first word of each sentence of the corpus.
+        rows: The indices of the sentences to count in.
+
     Returns:
-        [number of types].
+        The rank of each type, [largest type + 1].
     """
     counts = np.bincount(types[words_of(offsets, rows)], minlength=int(types.max(initial=0)) + 1)
     amounts, of_type, sizes = np.unique(counts, return_inverse=True, return_counts=True)
@@ -267,10 +278,12 @@ class Tags:
 def tags_of(corpus: Corpus, rows: NDArray[np.int64], parser: str | None, report: Report = silent) -> Tags | None:
     """Return the tags of the sentences at ``rows``, from the column ``upos`` or from a parser.
 
-    Without either, the result is None. Words of a sentence that the parser cannot parse have no tag.
+    Without either, the result is None. A parser is used only if the corpus has no such column. Words of a sentence that
+    the parser cannot parse have no tag, and the tags CCONJ and SCONJ become CONJ. Parses are stored in the default
+    cache.
 
     Raises:
-        InputError: The parser is not installed.
+        InputError: The parser or its model is not installed.
     """
     column, source = corpus.columns.get(UPOS), "the text"
     words = words_of(corpus.offsets, rows)

@@ -29,7 +29,17 @@ BANDS = (100, 1000, 5000)
 
 
 def alignment_of_run(run: Path, config: PretrainConfig, store: Store, report: Report = silent) -> dict[str, Any]:
-    """Return `probe_alignment` for the final weights of a finished run."""
+    """Return `probe_alignment` for the final weights of a finished run.
+
+    Args:
+        run: The folder of the run.
+        config: The settings of the run.
+        store: The store of the run.
+        report: Receives the progress of reading the data.
+
+    Raises:
+        InputError: The run cannot be read, or embeddings contain NaN.
+    """
     _, artifacts = open_run(run, config, report)
     return probe_alignment(trained_model(run, config, artifacts), config, artifacts, store)
 

@@ -164,6 +164,9 @@ class Task(ABC):
         """Encode the items as rows, with one reader for each text of an item.
 
         A label outside ``labels`` is not a target. It stays in ``gold`` and always counts as an error.
+
+        Raises:
+            InputError: The model cannot read the language of a text, or the task cannot use rows of this length.
         """
 
     @abstractmethod

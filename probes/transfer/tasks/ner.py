@@ -40,6 +40,7 @@ class Ner(TagTask):
     unread = OUTSIDE
 
     def has_gold(self, corpus: Corpus) -> NDArray[np.bool_]:
+        """Return the mask [words] of words that no transform inserted."""
         return not_inserted(corpus)
 
     def labels(self, train: TaskBatch) -> Labels:

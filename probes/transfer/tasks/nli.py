@@ -58,6 +58,7 @@ class Nli(PairTask):
         return {"label": order_labels(seen)}
 
     def encode(self, batch: TaskBatch, readers: Sequence[Reader], labels: Labels) -> ClassExamples:
+        """Encode each pair of texts as a row, with a reader for each text. Long pairs are cut and counted."""
         assert batch.label is not None, "a task of classes has labels"
         first, second = readers
         tokens = FieldTokens.of(batch, 0, first), FieldTokens.of(batch, 1, second)
@@ -79,6 +80,7 @@ class Nli(PairTask):
         )
 
     def head(self, hidden: int, labels: Labels) -> Head:
+        """Return a classifier of rows for states of width ``hidden``."""
         settings = self.config.head
         classes = len(labels["label"])
         return ClassifyHead(hidden=hidden, classes=classes, dropout=settings.dropout, pooler=settings.pooler)
@@ -108,6 +110,7 @@ class ClassExamples(PairExamples):
     names: tuple[str, ...]
 
     def batch(self, rows: NDArray[np.int64]) -> Batch:
+        """Return the rows at these indices with the target ``label`` [rows], and without words."""
         words, mask = torch.zeros(len(rows), 0, 2, dtype=torch.int64), torch.zeros(len(rows), 0, dtype=torch.bool)
         targets = {"label": torch.from_numpy(self.label[rows])}
         return Batch(self.rows.text(rows), words, mask, targets, self.rows.role, rows)

@@ -55,7 +55,7 @@ class FieldTokens:
         """Encode the texts of a field.
 
         Raises:
-            InputError: The language has tokens as words, which the model cannot read.
+            InputError: The transforms of the language work on tokens of another tokenizer than that of the model.
         """
         mine = batch.field_of_text == field
         corpus = batch.corpus.take(np.flatnonzero(mine[batch.text_of_sentence]).astype(np.int64))
@@ -83,16 +83,22 @@ class FieldTokens:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PairExamples(Examples):
-    """Encoded items with two texts in each row."""
+    """Encoded items with two texts in each row.
+
+    Attributes:
+        rows: The tokens of all rows.
+    """
 
     rows: PairRows
 
     @property
     def lengths(self) -> Ints:
+        """The length [rows] of each row in tokens, including special tokens."""
         return self.rows.lengths
 
     @property
     def around(self) -> int:
+        """The number of special tokens in a row."""
         return self.rows.around
 
 

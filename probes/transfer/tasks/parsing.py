@@ -43,6 +43,7 @@ class Parsing(WordTask):
     requires = ("upos", "head", "deprel")
 
     def has_gold(self, corpus: Corpus) -> NDArray[np.bool_]:
+        """Return the mask [words] of words with a relation other than ``_``."""
         return is_named(corpus.columns["deprel"])
 
     def labels(self, train: TaskBatch) -> Labels:
@@ -85,6 +86,7 @@ class Parsing(WordTask):
         )
 
     def head(self, hidden: int, labels: Labels) -> Head:
+        """Return a biaffine parser for states of width ``hidden``."""
         names, (root,) = labels["relations"], labels["root"]
         return ParserHead(hidden, len(names), self.config.head, root_relation=names.index(root))
 
@@ -141,6 +143,9 @@ class TreeExamples(WordExamples):
 
     In targets and in the outputs of the head, heads are numbered among the words that were read. In gold values and
     predictions they are numbered among all labelled words. Numbers are 1-based, and 0 is the root.
+
+    Attributes:
+        relations: The relations that can be predicted, which targets and outputs number from 0.
     """
 
     relations: tuple[str, ...]

@@ -38,6 +38,7 @@ class Pos(TagTask):
     unread = ""
 
     def has_gold(self, corpus: Corpus) -> NDArray[np.bool_]:
+        """Return the mask [words] of words with a tag other than ``_``."""
         return is_named(corpus.columns["upos"])
 
     def labels(self, train: TaskBatch) -> Labels:

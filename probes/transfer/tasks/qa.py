@@ -68,7 +68,8 @@ class Qa(PairTask):
         """Encode the windows of every question.
 
         Raises:
-            InputError: The stride is too large for the length.
+            InputError: The stride is too large for the length, or the transforms of a language work on tokens of
+                another tokenizer than that of the model.
         """
         length, stride = self.length, self.config.stride
         asker, teller = readers
@@ -103,6 +104,7 @@ class Qa(PairTask):
         longest_question(self.length, self.config.stride, separators(bert))
 
     def head(self, hidden: int, labels: Labels) -> Head:  # noqa: ARG002  the span is chosen among columns
+        """Return a head that finds answers in states of width ``hidden``. ``labels`` are not read."""
         head = self.config.head
         return AnswerHead(hidden=hidden, dropout=head.dropout, words=head.answer_words, tokens=head.answer_tokens)
 

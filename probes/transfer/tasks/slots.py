@@ -39,6 +39,7 @@ class Slots(WordTask):
     requires = ("slot",)
 
     def has_gold(self, corpus: Corpus) -> NDArray[np.bool_]:
+        """Return the mask [words] of words that no transform inserted."""
         return not_inserted(corpus)
 
     def labels(self, train: TaskBatch) -> Labels:
@@ -51,6 +52,11 @@ class Slots(WordTask):
         return {"tags": tags, "intents": tuple(names_in(_intents(train), np.ones(len(train), bool)))}
 
     def encode(self, batch: TaskBatch, readers: Sequence[Reader], labels: Labels) -> Examples:
+        """Encode a slot tag for each word and the intent of each utterance.
+
+        Raises:
+            InputError: The utterances have no intents.
+        """
         words, intents = self.words(batch, readers), _intents(batch)
         column = words.column("slot")
         tags, unseen = classes_of(column, labels["tags"])
@@ -69,6 +75,7 @@ class Slots(WordTask):
         )
 
     def head(self, hidden: int, labels: Labels) -> Head:
+        """Return a head for slots and intents, for states of width ``hidden``."""
         sizes = {name: len(labels[name]) for name in ("tags", "intents")}
         return SlotsHead(hidden=hidden, **sizes, config=self.config.head)
 
@@ -97,11 +104,16 @@ class Slots(WordTask):
 
 @dataclass(frozen=True, kw_only=True)
 class SlotsExamples(TagExamples):
-    """Encoded utterances with the names of their intents."""
+    """Encoded utterances.
+
+    Attributes:
+        intents: The names of the intents that can be predicted.
+    """
 
     intents: tuple[str, ...]
 
     def predictions(self, outputs: Sequence[Any]) -> list[Any]:
+        """Return the slots and the intent of each utterance, from outputs (intent, classes of the words read)."""
         tags = self.tags_of(classes for _, classes in outputs)
         return [
             {"slots": slots, "intent": self.intents[intent]} for slots, (intent, _) in zip(tags, outputs, strict=True)
@@ -120,9 +132,11 @@ class SlotsHead(Head):
         self.intent = ClassifyHead(hidden=hidden, classes=intents, dropout=config.dropout, target="intent")
 
     def loss(self, states: Tensor, batch: Batch) -> Tensor:
+        """Return the loss of the slots plus the loss of the intent, in nats."""
         return self.slots.loss(states, batch) + self.intent.loss(states, batch)
 
     def decode(self, states: Tensor, batch: Batch) -> list[tuple[int, list[int]]]:
+        """Return (class of the intent, classes of the words) for each row."""
         return list(zip(self.intent.decode(states, batch), self.slots.decode(states, batch), strict=True))
 
 

@@ -94,7 +94,7 @@ def words_of(batch: TaskBatch, reader: Reader, length: int, has_gold: NDArray[np
     a source word has the label, and its other tokens are ignored.
 
     Raises:
-        InputError: The language has tokens as words, which the model cannot read.
+        InputError: The transforms of the language work on tokens of another tokenizer than that of the model.
     """
     encoded, corpus, texts = reader.encode(batch.corpus), batch.corpus, batch.texts[:, 0]
     text_starts = encoded.word_offsets[batch.word_offsets]  # [texts + 1] in tokens
@@ -168,6 +168,7 @@ class WordExamples(Examples):
 
     @property
     def lengths(self) -> Rows:
+        """The length [rows] of each row in tokens, including special tokens."""
         return np.diff(self.words.bounds)
 
     @cached_property
@@ -248,12 +249,18 @@ def names_in(column: Column, among: NDArray[np.bool_]) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class TagExamples(WordExamples):
-    """Encoded items with a tag for each word. ``unread`` is the prediction for a word that was not read."""
+    """Encoded items with a tag for each word.
+
+    Attributes:
+        tags: The tags that can be predicted. Targets and outputs are indices of them.
+        unread: The prediction for a word that was not read.
+    """
 
     tags: tuple[str, ...]
     unread: str
 
     def predictions(self, outputs: Sequence[Any]) -> list[Any]:
+        """Return the tags of the words of each item, as `tags_of`."""
         return self.tags_of(outputs)
 
     def tags_of(self, outputs: Iterable[Iterable[int]]) -> list[list[str]]:
@@ -274,6 +281,7 @@ class TagTask(WordTask):
     unread: ClassVar[str]
 
     def encode(self, batch: TaskBatch, readers: Sequence[Reader], labels: Labels) -> Examples:
+        """Encode a tag for each word. A tag outside ``labels`` is counted and is not a target."""
         words = self.words(batch, readers)
         column = words.column(self.requires[0])
         classes, unseen = classes_of(column, labels["tags"])
@@ -288,6 +296,7 @@ class TagTask(WordTask):
         )
 
     def head(self, hidden: int, labels: Labels) -> Head:
+        """Return a tagger for states of width ``hidden``."""
         return TagHead(hidden=hidden, classes=len(labels["tags"]), config=self.config.head)
 
 
