@@ -124,7 +124,11 @@ def _has_renamed_keys(annotation: Any, seen: frozenset[Any] = frozenset()) -> bo
 def load(model: type[M], path: str | PathLike[str], assignments: Sequence[str] = (), kind: str | None = None) -> M:
     """Read a config, apply ``KEY=VALUE`` assignments and check everything against ``model``.
 
-    With a ``kind``, ``path`` may also be the name of an entry of the catalogue.
+    Args:
+        model: Class of the config.
+        path: YAML file, or with a ``kind`` the name of an entry of the catalogue.
+        assignments: Changes ``KEY=VALUE``, applied in order.
+        kind: Kind of the entries of the catalogue that ``path`` may name.
 
     Raises:
         InputError: The config or one of its bases cannot be read, an assignment is malformed, or a value is wrong.

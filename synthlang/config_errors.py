@@ -37,9 +37,15 @@ Location = Sequence[int | str]
 def faults(
     model: type[pydantic.BaseModel], error: pydantic.ValidationError, data: Any, defaults: bool
 ) -> list[InputError]:
-    """Return one error for each wrong key of ``data`` and, with ``defaults``, for each wrong default.
+    """Convert an error of pydantic to one InputError for each wrong key, in the order of pydantic.
 
     The reasons of the members of a union are joined by "or".
+
+    Args:
+        model: Class of the config.
+        error: The error of pydantic.
+        data: The plain data that was checked.
+        defaults: True to include wrong defaults.
     """
     found: dict[tuple[str, ...], InputError] = {}
     items = error.errors(include_url=False)

@@ -45,7 +45,7 @@ def derive_command(
 ) -> list[tuple[str, str]]:
     """Derive a source or a task, write the data set and report progress.
 
-    See ``synthlang.derive`` for the arguments and the result.
+    See ``synthlang.derive`` for the arguments, the result and the errors. ``spec`` is the source or the task.
     """
     if is_task(spec) and vocabulary is not None:
         raise InputError(

@@ -270,8 +270,14 @@ def bind_language(
 ) -> Language:
     """Bind a language to the word counts and the vocabulary that its transforms need.
 
-    Words are counted in ``split`` of the source (default: the training split). The fingerprint of a bound language
-    covers the counts and the vocabulary. A bound language derives any other source by the same counts.
+    The fingerprint of a bound language covers the counts and the vocabulary. A bound language derives any other source
+    by the same counts. Counts and a vocabulary that the language is bound to already are kept.
+
+    Args:
+        language: The language.
+        source: Source whose words are counted, if a transform needs counts.
+        vocabulary: Vocabulary of the source language, for transforms of tokens.
+        split: Split whose words are counted (default: the training split).
 
     Raises:
         InputError: The source lacks a column or the split to count, a transform of tokens has no vocabulary, or the

@@ -140,7 +140,10 @@ class Display:
             self._bars.stop()
 
     def report(self, task: str, done: int, total: int, note: str = "") -> None:
-        """Show that ``done`` of ``total`` units of a task are done, with a note such as a loss."""
+        """Show that ``done`` of ``total`` units of a task are done, with a note such as a loss.
+
+        A terminal has a bar for the task. Elsewhere a line is printed, at most once in SECONDS_BETWEEN_LINES seconds.
+        """
         pace = self._paces.get(task)
         if pace is None or done < pace.done:  # the first report of a resumed run starts high
             pace = self._paces[task] = Pace(done)

@@ -31,8 +31,11 @@ _NEVER = (0xC0, 0xC1, *range(0xF5, 0x100))
 class Script:
     """An alphabet of 256 consecutive code points from ``first`` (a multiple of 64, so there are few lead bytes).
 
-    ``preferred`` gives the letters of some bytes. ``unfit`` lists code points of the block that are not letters. The
-    other code points are assigned in order.
+    Attributes:
+        name: Name of the script.
+        first: First code point.
+        preferred: Letter of each of some ASCII characters. The other code points are assigned to bytes in order.
+        unfit: Code points of the block that are not letters. Bytes that no UTF-8 text contains get them.
     """
 
     name: str

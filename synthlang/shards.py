@@ -88,6 +88,13 @@ class Shards:
 def write_shards(source: Source, split: str, language: Language, tokenizer: LanguageTokenizer, folder: Path) -> None:
     """Derive a split, encode it and write it, batch by batch, in memory that does not grow with the text.
 
+    Args:
+        source: Source of the sentences.
+        split: The split.
+        language: The derived language, bound to the counts and the vocabulary that it needs.
+        tokenizer: Tokenizer of the language.
+        folder: The folder to create.
+
     Raises:
         InputError: The folder exists, the split cannot be read or derived, or the language drops all of its sentences.
         DiskError: The folder cannot be written.

@@ -35,6 +35,13 @@ class Store:
 
         If two processes need the same artifact, the second waits. The lock belongs to the operating system, so a
         killed process does not keep it. An error of ``build`` is raised unchanged.
+
+        Args:
+            kind: Kind of the artifact, the first part of the folder's name.
+            fingerprint: Fingerprint of the artifact, the second part of the folder's name.
+            build: Function that writes the artifact to the path that it is given.
+            is_intact: Function that checks the artifact at a path (default: no recorded file is missing or has
+                changed). An artifact that is not intact is deleted and built again.
         """
         path = self.path(kind, fingerprint)
         if path.exists() and is_intact(path):

@@ -206,20 +206,23 @@ class WordDictionary:
 
     @staticmethod
     def of(pairs: list[Pair]) -> WordDictionary:
+        """Build from pairs (source, target)."""
         return WordDictionary(tuple(a for a, _ in pairs), tuple(b for _, b in pairs))
 
     @property
     def pairs(self) -> list[Pair]:
+        """The pairs (source, target) in order."""
         return list(zip(self.source, self.target, strict=True))
 
     @cached_property
     def digest(self) -> str:
+        """Fingerprint of the pairs and their order."""
         return fingerprint("pairs", pairs=[list(pair) for pair in self.pairs])
 
     def restrict(
         self, source: Mapping[str, int] | None, target: Mapping[str, int] | None
     ) -> tuple[WordDictionary, dict[str, int]]:
-        """Keep the pairs whose words occur in both texts, and count the others.
+        """Return the pairs whose words occur in both texts, and the numbers of the others by reason.
 
         The texts are given as word counts, and None accepts any word.
         """

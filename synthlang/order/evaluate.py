@@ -186,7 +186,11 @@ def shares(corpus: Corpus) -> dict[Pair, tuple[float, int]]:
 def closeness(parent: Corpus, reordered: Corpus, target: Corpus, enough: int = ENOUGH) -> dict[str, Any]:
     """Measure the distances of ``parent`` and ``reordered`` to ``target``.
 
-    Only relations with at least ``enough`` dependents in both treebanks count.
+    Args:
+        parent: The source text with trees.
+        reordered: The same text after reordering.
+        target: Text with trees of the language that the reordering imitates.
+        enough: Smallest number of dependents in both ``parent`` and ``target`` for a relation to count.
 
     Returns:
         The number of ``relations``, the shares of each relation as ``pairs``, and the mean absolute differences

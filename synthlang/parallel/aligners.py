@@ -52,6 +52,12 @@ def align(program: Program, left: Corpus, right: Corpus, folder: Path) -> None:
 
     Pairs with an empty side have no alignment.
 
+    Args:
+        program: The aligner.
+        left: The left sentences.
+        right: The right sentences, whose row n translates row n of ``left``.
+        folder: The folder to create.
+
     Raises:
         InputError: The program is not installed or fails, no sentence pair has words on both sides, or the folder
             exists.

@@ -132,9 +132,15 @@ PairConfig = Annotated[TextPair | DerivedPair, Field(discriminator="kind")]
 
 @dataclass(frozen=True)
 class LinkedText:
-    """Sentence pairs with word alignments. ``counts`` has omitted alignments and changed places of the text by reason.
+    """Sentence pairs with word alignments.
 
-    With the ``unit`` subword, the words of both sides are token ids (``in_subwords``).
+    Attributes:
+        left: The left sentences.
+        right: The right sentences, whose row n translates row n of ``left``.
+        links: Word alignments of the sentence pairs.
+        fingerprint: Fingerprint of the text and the alignments.
+        counts: Numbers of omitted alignments and of changed places in the text, by reason.
+        unit: Unit of the alignments. With ``subword``, the words of both sides are token ids (``in_subwords``).
     """
 
     left: Corpus
@@ -282,6 +288,12 @@ def gold_batches(source: Source, split: str, left: Language, right: Language) ->
     """Yield the sentences of a split in two bound languages, batch by batch, with their word alignments.
 
     A sentence that either language drops is left out.
+
+    Args:
+        source: Source of the sentences.
+        split: The split.
+        left: The bound language of the left side.
+        right: The bound language of the right side.
 
     Raises:
         InputError: The source lacks the split, or a language cannot be applied to a sentence.

@@ -126,9 +126,13 @@ class PairData:
 
 
 def encode(tokenizer: Tokenizer, corpus: Corpus, unit: str = "word", language: int = 0) -> Sentences:
-    """Encode the words of a corpus. With the ``unit`` subword, the words are token ids already.
+    """Encode the words of a corpus.
 
-    The tokenizer must split a single word as it does in a text.
+    Args:
+        tokenizer: The tokenizer, which must split a single word as it does in a text.
+        corpus: The sentences.
+        unit: ``word``, or ``subword`` if the words of the corpus are token ids already (see ``in_subwords``).
+        language: Number of the language, which the result keeps.
     """
     encoded = token_ids(corpus) if unit == "subword" else encode_corpus(tokenizer, corpus)
     return Sentences(encoded.ids.astype(np.int32), encoded.word_offsets, corpus.offsets, language)

@@ -41,7 +41,11 @@ SPLITTERS: dict[Splitter, Callable[[str], list[str]]] = {
 class ParallelText:
     """Sentence pairs: row i of ``left`` is the translation of row i of ``right``. Rows may be empty.
 
-    ``counts`` has the numbers of changed or odd places in the text, by reason.
+    Attributes:
+        left: The left sentences.
+        right: The right sentences.
+        fingerprint: Fingerprint of the text and the rules for words.
+        counts: Numbers of changed or unusual places in the text, by reason.
     """
 
     left: Corpus

@@ -104,8 +104,15 @@ def parse_chunks(
 ) -> Iterator[Result]:
     """Yield the outcomes of the sentences of each chunk in order, and True if they came from the cache.
 
-    No worker process starts before the first chunk that is not in the cache. Each worker sees one of the CUDA devices
-    that are named (see ``ordered_map``).
+    No worker process starts before the first chunk that is not in the cache.
+
+    Args:
+        engine: The parser.
+        mode: ``words`` for sentences that are lists of words, ``text`` for lines of text.
+        chunks: The chunks, each with at most CHUNK sentences.
+        cache: Cache that is read first, and to which new parses are written.
+        workers: Number of processes. With one, the parser runs in this process.
+        devices: CUDA devices, of which each worker process sees one (see ``ordered_map``).
 
     Raises:
         InputError: A worker process died, the parser fails at every sentence of a chunk or runs out of memory, or the

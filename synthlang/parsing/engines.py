@@ -137,7 +137,12 @@ INSTALL = install_command("parse")
 
 @dataclass(frozen=True)
 class SpacyEngine:
-    """A spaCy pipeline on disk. ``path`` is the folder with its config.cfg."""
+    """A spaCy pipeline on disk (see ``Engine``).
+
+    Attributes:
+        path: The folder with the pipeline's config.cfg.
+        convert: True to convert ClearNLP trees to UD.
+    """
 
     name: str
     version: str
@@ -304,7 +309,12 @@ class OwnModels(StrictModel):
 
 @dataclass(frozen=True)
 class StanzaEngine:
-    """Stanza's models of one language. ``path`` is a resources folder, or a folder with a pipeline.json."""
+    """Stanza's models of one language (see ``Engine``).
+
+    Attributes:
+        path: A resources folder, or a folder with a pipeline.json.
+        lang: Code of the language.
+    """
 
     name: str
     version: str

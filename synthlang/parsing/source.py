@@ -25,7 +25,15 @@ class ParsedSource:
 
     All other columns of the source and of the parser are kept.
 
+    Raises:
+        InputError: ``tokens`` is ``engine`` and the source has other columns than words, or the cache is not a folder.
+
     Attributes:
+        source: The source to parse.
+        engine: The parser.
+        workers: Number of processes.
+        devices: CUDA devices of the worker processes (see ``parse_chunks``).
+        cache: Cache of parses.
         tokens: ``source`` keeps the words and columns of the source. With ``engine`` the parser splits words and
             sentences itself, and the source must have only words.
         skipped: Number of sentences that the parser could not parse, by split and reason, so far.

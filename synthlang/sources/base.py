@@ -141,8 +141,14 @@ def with_columns(source: Source, names: Sequence[str]) -> Source:
 def require_columns(source: Source, names: Sequence[str], name: str, purpose: str) -> None:
     """Check that a source has the columns that ``purpose`` needs.
 
+    Args:
+        source: The source.
+        names: Names of the columns that are needed.
+        name: The source as the user wrote it, for the error.
+        purpose: Subject of the error, such as "the task".
+
     Raises:
-        InputError: The source lacks a column. The error gives ``name`` as the source.
+        InputError: The source lacks a column. The hint names a way to get the column.
     """
     missing = [n for n in names if n not in source.columns]
     if missing:

@@ -43,7 +43,18 @@ CORRECT = "correct the line, or delete its sentence"
 
 
 class Block(NamedTuple):
-    """The words of one sentence as columns, with the line of each word. ``head`` is empty without a tree."""
+    """The words of one sentence as columns.
+
+    Attributes:
+        lines: Number of the line of each word in the file, from 1.
+        form: The words.
+        upos: Part of speech of each word.
+        head: Number of the head of each word, from 1, or 0 for the root. The list is empty without a tree.
+        deprel: Relation of each word to its head.
+        feats: Morphological features of each word as written, or ``_``.
+        lemma: Lemma of each word, or ``_``.
+        misc: Last column of each word, or ``_``.
+    """
 
     lines: list[int]
     form: list[str]

@@ -56,7 +56,13 @@ WIDENED = "slots widened to whole words"
 
 
 class Utterance(NamedTuple):
-    """The words of an utterance with their tags, and its intent."""
+    """An utterance.
+
+    Attributes:
+        words: The words.
+        tags: Tag with B, I or O of each word.
+        intent: The intent.
+    """
 
     words: list[str]
     tags: list[str]

@@ -125,6 +125,12 @@ def find_splits(
 
     A file belongs to a split if a part of its name is a name of the split (``en_ewt-ud-dev.conllu``).
 
+    Args:
+        folder: The folder.
+        endings: Endings of the names of data files. The ending "" accepts the bare name of a split.
+        folders: True to find folders, not files.
+        labelled: True if every data file must belong to a split.
+
     Raises:
         InputError: A split has two files, no file belongs to a split, or a file with ``labelled`` data belongs to none.
     """

@@ -21,7 +21,7 @@ CHARACTERS = {written: char for char, written in ESCAPES.items()}
 
 
 def iob_tag(tag: str, path: Path | None = None, line: int | None = None, keys: Sequence[str] | str = ()) -> str:
-    """Convert a tag of IOB1, IOB2, IOBES or BILOU to a tag with B, I or O.
+    """Convert a tag of IOB1, IOB2, IOBES or BILOU to a tag with B, I or O. ``legal_tags`` then makes the tags IOB2.
 
     Raises:
         InputError: The tag belongs to none of these schemes. The error has ``path``, ``line`` and ``keys``.

@@ -245,7 +245,13 @@ def _with_ids(corpus: Corpus) -> Corpus:
 def put_back(batch: TaskBatch, sentences: Corpus, name: str, tags: str | None = None) -> TaskBatch:
     """Replace the sentences of a batch by parsed ones with the same ids.
 
-    The column ``tags`` keeps its gold labels.
+    Items that lose a sentence are dropped and counted.
+
+    Args:
+        batch: The batch.
+        sentences: Parsed sentences in the order of their ids.
+        name: Name of the task, for the error.
+        tags: Column that keeps its gold labels, or None.
 
     Raises:
         InputError: The parser changed words or sentences.

@@ -300,7 +300,8 @@ class HubPairs(ReadPairs, HubTask):
     """Labelled pairs of a data set of the hub.
 
     Raises:
-        InputError: The data set cannot be loaded, or lacks columns.
+        InputError: The data set cannot be loaded, lacks columns, has several languages without ``?language=``, or has
+            no labelled pair.
     """
 
     language: str | None = None

@@ -167,7 +167,14 @@ def _question(asked: Asked, number: int, title: str) -> Question:
 def group_of(
     text: str, questions: Sequence[Question], counts: Counter[str], split: Split = SegmentedText.of
 ) -> Iterator[ItemGroup]:
-    """Yield the group of a paragraph if it has a usable question. Unusable questions are counted in ``counts``."""
+    """Yield the group of a paragraph if it has a usable question.
+
+    Args:
+        text: The paragraph.
+        questions: The questions on it.
+        counts: Counter of omissions and changes by reason.
+        split: Function that splits a text into words.
+    """
     context = split(text)
     counts[REMOVED] += count_unseen(text)
     if not context.words:
@@ -247,7 +254,7 @@ class HubQuestions(ReadQuestions, HubTask):
     """Questions of a data set of the hub.
 
     Raises:
-        InputError: The data set cannot be loaded, or lacks columns.
+        InputError: The data set cannot be loaded, lacks columns, or has a split without a usable question.
     """
 
     def __init__(self, name: str) -> None:

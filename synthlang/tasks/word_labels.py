@@ -60,6 +60,9 @@ class WordTask(TaskSet):
     """The sentences of a source whose column ``tags`` labels the words. Intents label the items if there are any.
 
     ``needs`` names further columns that the task requires.
+
+    Raises:
+        InputError: The source lacks a column.
     """
 
     kind = "words"

@@ -51,9 +51,15 @@ class Insertion(NamedTuple):
 
 
 def edit(corpus: Corpus, form: Column, keep: Flags, insertions: Sequence[Insertion]) -> Rewrite:
-    """Return the rewrite to ``form`` [words] that keeps the words in ``keep`` [words] and inserts others.
+    """Return the rewrite that keeps some words and inserts others.
 
     A word that is inserted beside an omitted word takes the place of that word.
+
+    Args:
+        corpus: The batch.
+        form: New forms of the words of the batch, [words].
+        keep: Flags of the words to keep, [words].
+        insertions: The words to insert.
     """
     kept = np.flatnonzero(keep)
     index: dict[str, int] = {}  # names that became equal get one code

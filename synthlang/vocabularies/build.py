@@ -238,6 +238,11 @@ def build_id_space(
 ) -> tuple[IdSpace, tuple[Language, ...]]:
     """Return the id space of languages (name, source, language), from the store or trained, and the bound languages.
 
+    Args:
+        spec: Settings of the vocabulary.
+        languages: The languages with their names and sources.
+        store: The store of artifacts.
+
     Raises:
         InputError: Two languages have one name, a source has no training split or lacks a column of its language, a
             text cannot be read or derived, or the languages do not fit the kind of vocabulary.

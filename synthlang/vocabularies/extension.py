@@ -109,7 +109,11 @@ def extend_tokenizer(
 ) -> tuple[Tokenizer, Extension]:
     """Return the checkpoint's tokenizer with new subwords of one language, from the store or learned.
 
-    ``texts`` are the training texts of all languages by name.
+    Args:
+        checkpoint: The tokenizer to extend.
+        spec: Settings of the new subwords.
+        texts: Training texts of all languages, by name.
+        store: The store of artifacts.
 
     Raises:
         InputError: The language is unknown, the tokenizer is not WordPiece, BPE or Unigram, or nothing is added.
@@ -196,7 +200,16 @@ def hf_id_space(
 ) -> tuple[IdSpace, tuple[Language, ...], Extension | None]:
     """Return the id space of a checkpoint for languages (name, source, language), and the bound languages.
 
-    ``model`` is a folder or a name. The size of the space covers the rows of its embedding and the new rows.
+    The size of the space covers the rows of the checkpoint's embedding and the new rows.
+
+    Args:
+        model: Folder or name of the checkpoint.
+        languages: The languages with their names and sources.
+        store: The store of artifacts.
+        extend: Settings of new subwords, or None for the tokenizer as it is.
+
+    Returns:
+        The id space, the bound languages, and the added subwords, or None without ``extend``.
 
     Raises:
         InputError: The tokenizer is not supported (see ``read_checkpoint``), two languages have one name, a source

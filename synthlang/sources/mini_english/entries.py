@@ -18,7 +18,14 @@ STATIVE = frozenset(GRAMMAR["stative"].split())
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Noun:
-    """A common noun. A mass noun has no plural."""
+    """A common noun.
+
+    Attributes:
+        singular: The singular form.
+        plural: The plural form, or "" for a mass noun.
+        sense: Sense of the noun, one letter as in words.yaml.
+        topic: Number of the topic in which the noun is frequent.
+    """
 
     singular: str
     plural: str
@@ -110,7 +117,15 @@ Entry = Noun | Verb | Adjective | Name
 
 @dataclass(frozen=True, slots=True)
 class Pronoun:
-    """A personal pronoun with its cases and the agreement of the verb."""
+    """A pronoun with its cases and the agreement of the verb.
+
+    Attributes:
+        subject: Form as a subject.
+        object: Form as an object.
+        agreement: Form of "be" after the pronoun: am, is, are.
+        person: True if the pronoun stands for a person.
+        grammatical: Grammatical person of the verb, 1 to 3.
+    """
 
     subject: str
     object: str
@@ -134,7 +149,22 @@ PRONOUNS = {p.subject: p for p in (I, YOU, WE, THEY, HE, SHE, SOMEONE, IT, THIS,
 
 @dataclass(slots=True)
 class NounPhrase:
-    """A noun, name or pronoun with its modifiers. A modifier that is "", empty or None is missing."""
+    """A noun, name or pronoun with its modifiers. A modifier that is "", empty or None is missing.
+
+    Attributes:
+        head: The noun, name or pronoun.
+        plural: True for a noun in the plural.
+        determiner: Article, demonstrative, quantifier or possessive.
+        numeral: A number word, such as "two".
+        exactly: True for "exactly" before the numeral.
+        adjectives: Adjectives in the order of the words.
+        degree: Adverb of the first adjective, such as "very".
+        compound: Noun before the head, as in "apple tree".
+        owner: Phrase with "'s" before the head.
+        prepositional: Pairs of a preposition and its phrase, after the head.
+        relative: Relative clause of the head.
+        conjunct: Conjunction and the phrase that it joins.
+    """
 
     head: Noun | Name | Pronoun
     plural: bool = False
@@ -164,7 +194,7 @@ class NounPhrase:
 
     @property
     def agreement(self) -> str:
-        """The form of "be" for the phrase: am, is, are."""
+        """The form of "be" in the present that agrees with the phrase: am, is, are."""
         if self.conjunct is not None and self.conjunct[0] == "and":
             return "are"
         if isinstance(self.head, Pronoun):

@@ -39,7 +39,13 @@ CHOICES: dict[str, tuple[tuple[str, float], ...]] = {k: tuple(v.items()) for k, 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A verb in one of its frames."""
+    """A verb in one of its frames.
+
+    Attributes:
+        verb: The verb.
+        frame: The arguments of the verb in this use.
+        topic: Number of the topic in which the verb is frequent, or −1 for any topic.
+    """
 
     verb: Verb
     frame: Frame
@@ -54,7 +60,14 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A preposition with the senses before and after it."""
+    """A preposition with the senses before and after it. Each sense is one letter, as in words.yaml.
+
+    Attributes:
+        before: Senses of the nouns that the preposition may follow.
+        preposition: The preposition.
+        senses: Senses of the nouns after the preposition.
+        topic: Always −1, since prepositions occur in any topic.
+    """
 
     before: str
     preposition: str
@@ -183,13 +196,20 @@ def _held_out(words: Sequence[Noun | Name]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The state for drawing a sentence: the world, the random numbers and the topic."""
+    """The state for drawing a sentence.
+
+    Attributes:
+        world: The lexicon and its preferences.
+        draw: Function that returns the next random number in [0, 1).
+        topic: Number of the topic of the document.
+    """
 
     world: World
     draw: Draw
     topic: int
 
     def chance(self, probability: float) -> bool:
+        """Return True with this probability."""
         return self.draw() < probability
 
     def one(self, items: Sequence[T], sharpness: float = 1) -> T:
@@ -214,9 +234,11 @@ class Context:
         return self.world.adjectives.draw(self, phrase.key, "amod", phrase.sense)
 
     def manner(self, verb: Verb) -> Adjective:
+        """Draw an adverb of manner for a verb."""
         return self.world.manners.one(self, verb.base, "manner")
 
     def adjunct(self, verb: Verb) -> Link:
+        """Draw a preposition of an adjunct for a verb."""
         return self.world.adjuncts.one(self, verb.base, "adjunct")
 
 
