@@ -50,7 +50,7 @@ UNPAIRED = "the sides are not paired"
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean or a difference, with what Student's t needs.
+    """A mean or a difference, with its standard error and degrees of freedom for Student's t.
 
     Attributes:
         mean: The mean or the difference, in the unit of the measure.

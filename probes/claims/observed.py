@@ -28,7 +28,7 @@ PLAIN = {"pretrain.objective.kind": "objective", "pretrain.language": "transform
 AFTER = ("adjust", "finetuned", "tuned", "transfer", "tasks", "probes")
 """First parts of the keys whose seeds do not affect the pretraining."""
 GIVEN = "given"
-"""Fingerprint of a pretraining that is not ours. A study has at most one given model."""
+"""Fingerprint of the pretraining of a given model, which no study made. A study has at most one given model."""
 PROBE = "probe"
 """Extra axis of the conditions of a measure that several probes of a cell have."""
 

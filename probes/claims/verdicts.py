@@ -244,7 +244,15 @@ def p_values(run: Sequence[Comparison]) -> PValues:
 
 
 def deciding(run: Sequence[Comparison], outcome: Outcome) -> Comparison:
-    """Return the comparison whose p value is that of the claim: the one most against it, or the least certain."""
+    """Return the comparison whose p value is that of the claim.
+
+    If the claim fails, this is the comparison with the smallest p against it. Otherwise it is the comparison with the
+    largest p for it.
+
+    Args:
+        run: The comparisons that were run, at least one.
+        outcome: The outcome of the claim.
+    """
     if outcome == "fails":
         return min((one for part in run for one in part.may_fail), key=lambda one: one.outside)
     return max(run, key=lambda one: one.inside)

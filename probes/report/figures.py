@@ -26,6 +26,9 @@ class FigureBudget:
     """Number of figures that a report may still draw.
 
     A figure takes about 0.1 seconds and 50 KB of the page.
+
+    Args:
+        cells: Number of cells of the study. A study with more than FEW_CELLS has a smaller budget.
     """
 
     def __init__(self, cells: int) -> None:

@@ -32,18 +32,22 @@ class ReportPaths:
 
     @property
     def html(self) -> Path:
+        """The page as HTML."""
         return self.folder / HTML
 
     @property
     def markdown(self) -> Path:
+        """The page as Markdown."""
         return self.folder / MARKDOWN
 
     @property
     def figures(self) -> Path:
+        """The folder of the figures (SVG)."""
         return self.folder / FIGURES
 
     @property
     def tables(self) -> Path:
+        """The folder of the tables (CSV and LaTeX)."""
         return self.folder / TABLES
 
 

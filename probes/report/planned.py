@@ -35,7 +35,7 @@ def plan_of(study: Study, file: str, claim: str) -> Plan | None:
 
 
 def seed_of(study: Study, cell: Cell) -> int | None:
-    """Return the seed of the pretraining of a cell, or None if it has no pretraining of ours."""
+    """Return the seed of the pretraining of a cell, or None if the model of the cell is given."""
     pretrain = study.settings.get("pretrain")
     common = pretrain.get("seed") if isinstance(pretrain, Mapping) else None
     found = str(cell.overrides.get(SEED, cell.labels.get(SEED, common)))

@@ -118,6 +118,9 @@ class AxisColumns:
     A column is named after the last part of the key of its axis. If another axis or column has that name, the column is
     named after the whole key. If that name is also taken, the column is ``axis_KEY``, with a number if necessary.
 
+    Args:
+        cells: The cells of the study.
+
     Attributes:
         types: Column → its type: whole numbers, numbers or texts. A percentage is a number without its sign.
     """

@@ -27,7 +27,13 @@ Pairs = Mapping[str, TextPair | DerivedPair | None]
 
 
 class Inputs:
-    """The texts, models and sentence pairs that stages read, each opened once, and the results of earlier checks."""
+    """The texts, models and sentence pairs that stages read, each opened once, and the results of earlier checks.
+
+    Attributes:
+        source: Function that opens a source by its spec. It opens each source once.
+        limits: Function that returns the limits of a model by its name, or None if they are not known.
+        keys: Keys of stages that cover the names of references, not their content.
+    """
 
     def __init__(self) -> None:
         self.source = cache(open_source)

@@ -39,7 +39,13 @@ def left_places(store: Store) -> list[SharedPlace]:
 
 
 class SharedFinetunes:
-    """The places of the fine-tunings that at least two of the unfinished ``stages`` need."""
+    """The places of the fine-tunings that at least two unfinished stages need. Their folders are made at once.
+
+    Args:
+        stages: The unfinished stages.
+        store: The store of the stages.
+        keys: Cache of the keys of stages.
+    """
 
     def __init__(self, stages: Iterable[Stage], store: Store, keys: StageKeys) -> None:
         self._store = store

@@ -94,6 +94,11 @@ class CellBuilder:
     """Builder of the cells of a study.
 
     Cells with equal settings share one config. Each base file and each run is read once.
+
+    Args:
+        study: The study.
+        path: The file of the study, or None. The names of base files are relative to its folder.
+        assignments: Texts ``KEY=VALUE`` that changed the study. A task must not override one of ``transfer``.
     """
 
     def __init__(self, study: StudyConfig, path: Path | None, assignments: Sequence[str] = ()) -> None:

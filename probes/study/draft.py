@@ -79,7 +79,16 @@ def _has(value: Any, keys: Sequence[str]) -> bool:
 
 
 class Draft:
-    """The settings of a cell while the changes of its axes are applied, one after another."""
+    """The settings of a cell while the changes of its axes are applied, one after another.
+
+    Attributes:
+        values: The settings ``source`` and ``model``, or None for each that is not set.
+        sections: Keys of a section → the section, or None if it is not set.
+        default_task: True if neither the study nor an axis names tasks, so that ``transfer`` has the only task.
+
+    Raises:
+        InputError: A section of the study is neither a mapping nor null.
+    """
 
     def __init__(self, study: StudyConfig) -> None:
         self.values: dict[str, str | None] = {"source": study.source or None, "model": study.model}

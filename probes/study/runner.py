@@ -70,8 +70,18 @@ class StudyRun:
     The constructor checks the folder and the store. Except for a dry run, it also checks every chosen cell that is not
     finished. It writes nothing.
 
+    Args:
+        study: The study.
+        cells: The settings of all cells.
+        folder: The folder of the study.
+        options: Options of the run. Their ``only`` chooses the cells.
+
     Attributes:
         cells: The state of each cell.
+        store: The store of the stages.
+        graph: The stages of all cells.
+        chosen: Names of the chosen cells.
+        done: Keys of the finished stages (see ``look``).
         changed: Description of the changes since the last start in this folder, or "" without changes.
 
     Raises:

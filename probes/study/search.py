@@ -49,8 +49,15 @@ ERROR, CELL, STAGE = "error", "cell", "stage"
 class Search:
     """A search of the grid of a study, with its record in a folder.
 
+    Args:
+        study: The study. Its ``sample`` and ``include`` are not used.
+        path: The file of the study, for errors.
+        folder: The folder of the search.
+        options: Options of the search.
+
     Raises:
-        InputError: The study cannot be searched.
+        InputError: An option is wrong, the store has another format, or the study cannot be searched. Such a study has
+            ``zip``, no axis, no pretraining, or no perplexity at a rung.
     """
 
     def __init__(self, study: StudyConfig, path: Path, folder: Path, options: SearchOptions) -> None:

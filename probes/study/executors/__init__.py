@@ -18,6 +18,9 @@ def open_executor(name: str, store: Store, folder: Path, machine: Machine, slurm
         folder: Folder of the study.
         machine: Processes, threads and devices for ``local``, and threads for ``in-process``.
         slurm: Options of Slurm, as ``KEY=VALUE``.
+
+    Raises:
+        InputError: An option of Slurm is wrong, or this machine cannot submit jobs.
     """
     if name == "in-process":
         from probes.study.executors.local import InlineExecutor

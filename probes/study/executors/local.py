@@ -69,7 +69,10 @@ class _Worker:
 
 
 class LocalExecutor:
-    """Executor in up to ``workers`` local processes of ``threads`` threads. Each process sees one of ``devices``."""
+    """Executor in up to ``workers`` local processes of ``threads`` threads.
+
+    Each process sees one of the CUDA ``devices``, if there are any.
+    """
 
     def __init__(self, store: Store, workers: int, threads: int, devices: Sequence[str] = ()) -> None:
         self._store, self._workers, self._threads, self._devices = store, workers, threads, devices

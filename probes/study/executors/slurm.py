@@ -121,6 +121,14 @@ class FullError(Exception):
 class SlurmExecutor:
     """An executor whose stages are jobs. The folder of the study must be on a disk that all nodes share.
 
+    Args:
+        store: The store of the stages, on a disk that all nodes share.
+        folder: The folder of the study.
+        assignments: Options of Slurm, as ``KEY=VALUE`` or ``KIND.KEY=VALUE``.
+
+    Raises:
+        InputError: An option is wrong, or this machine cannot submit jobs.
+
     Attributes:
         jobs: Key of a stage → id of its last job, as in jobs.json.
     """
