@@ -165,7 +165,7 @@ def run_transfer(
         task: nli, ner, pos, parsing, slots or qa (default: the task of the config, else pos).
         config: A YAML file, or a name from the catalogue such as ``pos/tiny``.
         train: The training items in the source language (default: from the text of the run).
-        dev: The items for model selection (default: the dev split of the training items).
+        dev: The items for model selection (default: the dev split of the training items, or one tenth of them).
         test: The test items (default: the test split of the training items).
         language: The target language (default: the first derived one of the run).
         target: The items of a natural target language by split, such as ``{"test": SOURCE}``.
@@ -173,7 +173,8 @@ def run_transfer(
         out: The JSON file (default for a run: ``RUN/transfer/TASK-LANGUAGE.json``). It is required for other models.
             Predictions are written to ``NAME.predictions.parquet`` beside it.
         save_models: The folder for the fine-tuned models, which ``probe`` can read.
-        smoke: Use few items to test the call within seconds. The scores mean nothing.
+        smoke: Use few items and one seed to test the call within seconds, and write to another file (NAME-smoke). The
+            scores mean nothing.
         threads: Number of threads (default: ``OMP_NUM_THREADS``, else chosen by model width and cores).
         overrides: Dotted config keys and their new values.
 
@@ -516,8 +517,8 @@ def collect_garbage(
 
     Args:
         folders: Study folders.
-        keep: ``final`` (exports, last and best weights) or ``results`` (no weights). The default is the key ``keep``
-            of each study.
+        keep: ``checkpoints`` (all weights), ``final`` (exports, last and best weights) or ``results`` (no weights).
+            The default is the key ``keep`` of each study.
         unused: Also delete stages that no study in the store uses.
         dry_run: Verify the store, print the runs whose weights would be deleted, and delete nothing.
 

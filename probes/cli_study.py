@@ -66,7 +66,7 @@ def study(
     smoke: Smoke = False,
     overrides: Set = [],  # noqa: B006
 ) -> None:
-    """Run every cell of a grid and write a report. Results and measures are CSV files beside it."""
+    """Run every cell of a grid and write a report. Results and measures are CSV and Parquet files beside it."""
     hint = "give either a study or --init FILE"
     if init is not None:
         if config is not None:

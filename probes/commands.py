@@ -277,7 +277,7 @@ def collect_garbage(folders: list[Path], keep: str | None, unused: bool, dry_run
 
     Args:
         folders: Study folders.
-        keep: ``final`` or ``results`` (default: the key ``keep`` of each study).
+        keep: ``checkpoints``, ``final`` or ``results`` (default: the key ``keep`` of each study).
         unused: True to delete also stages that no study in the store uses.
         dry_run: True to verify the stores and print what would be deleted, and delete nothing.
 

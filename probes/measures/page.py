@@ -24,7 +24,14 @@ def write_page(
     found: Mapping[str, ProbeResult],
     table: Mapping[str, type[ProbeSettings]] = PROBES,
 ) -> Path:
-    """Write ``probes.html``, one file with every table and figure. ``values`` is the content of probes.json."""
+    """Write ``probes.html``, one file with every table and figure, and return its path.
+
+    Args:
+        folder: The folder of the page.
+        values: The content of probes.json.
+        found: The result of each probe by name.
+        table: The settings classes of the probes, whose titles and descriptions are shown.
+    """
     sections = [_summary(values["notes"], found, table)]
     sections += [Section(table[name].title, _blocks(table[name], result)) for name, result in found.items()]
     together = values["cka_against_retrieval"]

@@ -22,7 +22,13 @@ def cka_sentence(values: Values) -> str:
 
 
 def retrieval_sentence(values: Values, kind: str, told: str) -> str:
-    """Describe retrieval at the last layer for the set of word pairs ``kind``, which the sentence calls ``told``."""
+    """Describe word retrieval at the last layer in a sentence.
+
+    Args:
+        values: The part of probes.json for this probe.
+        kind: The set of word pairs: linked, unlike or counted.
+        told: The name of this set in the sentence.
+    """
     variant = values["headline"]["variant"]
     layer = values["variants"][variant]["layers"][-1]
     accuracy = (layer["pairs"][kind]["csls"] or {}).get("mean")

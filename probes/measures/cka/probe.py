@@ -129,7 +129,10 @@ def _cell(values: Sequence[float | None]) -> str:
 
 
 def layer_map(one: Compared, estimator: Estimator, unit: str) -> Drawing | None:
-    """Draw the CKA of all pairs of layers for which it is defined, or return None if there is no such pair."""
+    """Draw the CKA of all pairs of layers for which it is defined, or return None if there is no such pair.
+
+    ``unit`` names the items (sentences or linked words) in the note of the figure.
+    """
     table = one.result.table(estimator)
     if table is None:
         return None

@@ -71,7 +71,12 @@ def distance_histograms(name: str, title: str, found: Sequence[tuple[str, Separa
 
 
 def figures(measured: Sequence[Measured], bins: int) -> list[Drawing]:
-    """Draw the histograms of each distance, the AUC by layer, and the AUC without the largest dimensions."""
+    """Draw the histograms of each distance, the AUC by layer, and the AUC without the largest dimensions.
+
+    The probed model is the last one in ``measured``. With several models, there is a figure of the AUC for each kind of
+    distance, and otherwise one figure. The AUC without the largest dimensions is that of the probed model, and is drawn
+    only if it was measured.
+    """
     main = measured[-1]
     layers = ", ".join(dict.fromkeys(str(model.shown) for model in measured))
     drawings = []
@@ -110,7 +115,11 @@ def _without_dimensions(main: Measured) -> Iterator[Drawing]:
 
 
 def tables(measured: Sequence[Measured], changes: Mapping[str, Sequence[Change]]) -> list[Table]:
-    """Return tables of the probed model by layer, of its changes from other models, and of the largest dimensions."""
+    """Return tables of the probed model by layer, of its changes from other models, and of the largest dimensions.
+
+    The probed model is the last one in ``measured``. Changes and dimensions are shown at the layer of the figures only,
+    and a table without content is left out.
+    """
     main = measured[-1]
     of_layers = Table(
         f"Distances of related and unrelated words, {main.name} (medians)",
@@ -152,7 +161,7 @@ def _tops(model: Measured, one: Dominance) -> Iterator[list[str]]:
 
 
 def bounds(interval: Interval, form: str = ".3f") -> str:
-    """Return an interval as the text of a table cell."""
+    """Return the bounds of an interval as the text of a table cell, or a dash without bounds."""
     return "–" if interval.low is None or interval.high is None else f"{interval.low:{form}} … {interval.high:{form}}"
 
 

@@ -37,7 +37,10 @@ COLUMNS = ("cosine →", "cosine ←", "CSLS →", "CSLS ←", "mean (95 % inter
 
 
 def notes(values: Values, config: MapsConfig, width: int) -> list[str]:
-    """Return the notes on the values. ``width`` is the size of the states."""
+    """Return notes on the limits of the scores, and on words and sentences that were not measured.
+
+    ``values`` is the part of probes.json for this probe, and ``width`` is the size of the states.
+    """
     found = ["the best layer is chosen on the measured data, so its number is slightly optimistic"]
     if config.supervision != ("dictionary",):
         found.append(
@@ -119,7 +122,10 @@ def words_and_types(measured: Values) -> str:
 
 
 def tables(values: Values) -> list[Table]:
-    """Return a table for each measure, with the best and the last layer, and a table of words without context."""
+    """Return a table for each measure, with the best and the last layer, and a table of rows of the embedding matrix.
+
+    A measure without scores has no table. The last table exists only if the settings request ``maps.embeddings``.
+    """
     found = []
     for measure in _shown(values):
         rows = []

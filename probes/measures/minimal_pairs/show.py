@@ -22,7 +22,11 @@ EXAMPLES = 3
 
 
 def tables(measured: Sequence[ScoredPairs], rows: Rows, difference: Interval | None) -> list[Table]:
-    """Return the accuracies, the surprisal around the place of the difference, and examples."""
+    """Return tables of the accuracies, of the surprisal around the place of the difference, and of examples.
+
+    There is a table of surprisal for each language, and the examples are the first EXAMPLES pairs of each language.
+    ``difference`` is the accuracy of the source language minus that of the other language, or None.
+    """
     return [
         _accuracies(measured, difference),
         *(_around(name, of) for name, of in rows.items() if of),
@@ -86,7 +90,10 @@ def _examples(measured: Sequence[ScoredPairs]) -> Table:
 
 
 def figures(measured: Sequence[ScoredPairs], rows: Rows) -> list[Drawing]:
-    """Draw the accuracy by paradigm or phenomenon, and the surprisal around the place of the difference."""
+    """Draw the accuracy and, if there are positions, the surprisal around the place of the difference.
+
+    A bar of the accuracy is a paradigm. Pairs without paradigms have a bar for each phenomenon, or else one bar.
+    """
     bars = []
     for pairs in measured:
         of = dict(zip(pairs.paradigms, pairs.phenomena, strict=True))
@@ -113,7 +120,11 @@ def figures(measured: Sequence[ScoredPairs], rows: Rows) -> list[Drawing]:
 
 
 def pair_table(measured: Sequence[ScoredPairs]) -> pa.Table:
-    """Return the sentences, scores in nats and the surprisal in bits of both words at the difference of every pair."""
+    """Return a row for each pair, with its sentences, their scores, and the surprisal of the words that differ first.
+
+    Scores are log probabilities in nats, and surprisal is in bits. ``place`` is the index of these words, from 0. The
+    surprisal is NaN for a sentence that ends before this place.
+    """
     rows = []
     for pairs in measured:
         texts = zip(pairs.batch.strings(0), pairs.batch.strings(1), pairs.scores.tolist(), strict=True)
@@ -132,6 +143,6 @@ def pair_table(measured: Sequence[ScoredPairs]) -> pa.Table:
 
 
 def summary(measured: Sequence[ScoredPairs]) -> str:
-    """Return the accuracies in a sentence."""
+    """Return a sentence with the accuracy of each language."""
     told = " and ".join(f"{accuracy(pairs.credits).mean:.1f} % of the pairs in {pairs.name}" for pairs in measured)
     return f"The grammatical sentence has the higher score in {told}."

@@ -36,7 +36,11 @@ def kinds_of(settings: RetrievalConfig) -> Kinds:
 
 
 def tables(values: Values, names: Names, kinds: Kinds) -> list[Table]:
-    """Return the tables by layer (one per variant), by part of speech, and of examples."""
+    """Return the tables by layer (one for each variant), by part of speech, and of examples.
+
+    Without parts of speech or examples, the table is left out. ``values`` is the part of probes.json for this probe,
+    ``names`` are the source and the other language, and ``kinds`` are from `kinds_of`.
+    """
     made = [_by_layer(values, variant, names, kinds) for variant in values["variants"]]
     if values["tags"] is not None:
         made.append(_by_tag(values["tags"], names, kinds, read_of(values, values["tags"]["layer"])))
@@ -113,7 +117,11 @@ def _interval(score: Values) -> Interval:
 
 
 def drawings(values: Values, ranks: Series | None, names: Names, kinds: Kinds) -> list[Drawing]:
-    """Draw the accuracy by layer, by part of speech and by difference of frequency rank, if there are values."""
+    """Draw the accuracy by layer, by part of speech and by difference of frequency rank.
+
+    A figure without values is left out. Static vectors have no figure by layer, and a single bin of ``ranks`` has none.
+    The other arguments are those of `tables`.
+    """
     both = f"{names[0]} and {names[1]}"
     made = []
     kind = drawn_kind(values)
@@ -180,7 +188,15 @@ def _bars(found: Values | None) -> list[Bar]:
 
 
 def notes_of(values: Values, settings: RetrievalConfig, unit: str, same_model: bool, width: int) -> Sequence[str]:
-    """Return the notes on the result. ``width`` is the size of the vectors."""
+    """Return notes on word pairs that do not count, on missing results, and on maps of few directions.
+
+    Args:
+        values: The part of probes.json for this probe.
+        settings: The settings of the probe.
+        unit: The unit of the word alignments: word or subword.
+        same_model: True if one model reads both languages.
+        width: The size of the vectors.
+    """
     notes = []
     dropped = [
         text
