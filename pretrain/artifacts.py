@@ -69,7 +69,7 @@ class Artifacts:
         candidates: All pairs of ids that are translations, of which ``dictionary`` is a part.
         own_rows: True if each language has a separate embedding.
         parallel: Sentence pairs, or () if no term needs them.
-        extension: New subwords of the checkpoint that the run starts from, or None.
+        extension: New subwords that are added to the checkpoint from which the run starts, or None.
         parents: Fingerprint of each artifact by its name.
     """
 

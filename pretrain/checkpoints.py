@@ -126,7 +126,9 @@ def selected_checkpoint(folder: Path, last: int) -> Path:
 
 
 def check_finite(model: nn.Module, step: int, folder: Path) -> None:
-    """Check that all weights are finite after ``step`` steps, since the loss shows it only one step later.
+    """Check that all weights are finite after ``step`` steps, since the loss shows such a fault only one step later.
+
+    ``folder`` has the checkpoints, of which the error names the newest undamaged one. All processes call this function.
 
     Raises:
         InputError: A weight is NaN or infinite.
@@ -154,6 +156,9 @@ def load_checkpoint(
     path: Path, model: nn.Module, optimizer: torch.optim.Optimizer | None = None, run: str | None = None
 ) -> dict[str, Any]:
     """Load the weights and the optimizer state of a checkpoint, and return its state.
+
+    The state is the content of state.json: the fingerprint of the run, the step, the losses since the last line of the
+    log, and values of the trainer.
 
     Raises:
         InputError: The checkpoint does not belong to the run with the fingerprint ``run``, or does not fit the model.

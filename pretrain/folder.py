@@ -34,7 +34,10 @@ def kept_steps(policy: CheckpointConfig, last: int) -> list[int]:
 def own_steps(folder: Path, policy: CheckpointConfig, last: int) -> list[int]:
     """Return the steps of the checkpoints that a finished run of ``last`` steps should have, with the best one.
 
-    ``folder`` may hold further checkpoints of another policy, and some may have been deleted.
+    ``folder`` has the checkpoints. It may hold further ones of another policy, and some may have been deleted.
+
+    Raises:
+        InputError: The state of the last checkpoint cannot be read.
     """
     best = read_json(folder / f"step-{last}" / "state.json").get(BEST)
     return sorted({*kept_steps(policy, last)} | ({best} if best is not None else set()))

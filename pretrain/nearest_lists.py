@@ -113,7 +113,16 @@ def largest_cosines(
 ) -> tuple[Lists, Lists, Tensor]:
     """Return the ``size`` largest entries of each row and column of X Yᵀ [n, m], and the entries at ``pairs`` [q, 2].
 
-    The entries at ``barred`` [s, 2] count as −∞. Memory is O(tile² + (n + m) · size), and each entry is computed once.
+    Memory is O(tile² + (n + m) · size), and each entry is computed once.
+
+    Args:
+        x: Unit rows of X, [n, d].
+        y: Unit rows of Y, [m, d].
+        size: Length of the lists, limited to m for rows and to n for columns.
+        pairs: Row and column of further entries to return, [q, 2].
+        tile: Number of rows and columns of a tile.
+        report: Function that shows progress.
+        barred: Row and column of entries that count as −∞, [s, 2].
     """
     forward = _empty(len(x), min(size, len(y)), x.device)
     backward = _empty(len(y), min(size, len(x)), x.device)

@@ -30,7 +30,17 @@ from synthlang.vocabularies.space import Specials
 
 
 class AdjustStep(GradientStep[WordPairs]):
-    """A step of an adjustment, which changes the model's encoder in place. A frozen copy gives the original states."""
+    """A step of an adjustment, which changes the model's encoder in place. A frozen copy gives the original states.
+
+    Args:
+        config: The settings.
+        model: The model to adjust, which is moved to the device of the launch.
+        steps: Number of steps of the adjustment, for the schedule.
+        accelerator: Accelerate's interface to the launch.
+
+    Raises:
+        InputError: The model lacks a layer of the loss.
+    """
 
     def __init__(self, config: AdjustConfig, model: PreTrainedModel, steps: int, accelerator: Accelerator) -> None:
         self.config = config

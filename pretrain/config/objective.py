@@ -120,7 +120,7 @@ class ObjectiveConfig(*reversed(SETTINGS), MaskingConfig):  # type: ignore[misc]
         return length if self.is_causal else masked_per_row(self.mask_rate, length)
 
     def needing(self, need: Need) -> str | None:
-        """Return the first term that needs a data artifact, or None."""
+        """Return the name of the first term that needs a data artifact, ``pairs`` or ``dictionary``, or None."""
         return next((term.name for term in self.on if need in term.needs), None)
 
     @property

@@ -294,7 +294,10 @@ class PretrainConfig(StrictModel):
 
     @property
     def derived_pairs(self) -> tuple[tuple[int, int], ...]:
-        """Pairs of the first language of each source with every other language derived from this source."""
+        """Pairs of the first language of each source with every other language derived from this source.
+
+        Languages are numbered as in ``all_languages``. An example is ((0, 1), (0, 2)) for two derived languages.
+        """
         first: dict[str | None, int] = {}
         numbered = [(first.setdefault(entry.source, number), number) for number, entry in enumerate(self.all_languages)]
         return tuple((one, other) for one, other in numbered if one != other)

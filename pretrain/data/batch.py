@@ -41,7 +41,7 @@ class RowSource(Protocol):
         languages: The languages of the rows.
         length: Number of tokens of a row.
         rows: Number of rows of an epoch.
-        size: Number of sentences or sentence pairs, with those that are left out.
+        size: Number of sentences or drawn sentence pairs, with those that are left out.
         too_long: Number of sentences or sentence pairs that are left out because they do not fit into a row.
         counts: Counts of drawn and omitted sentences or sentence pairs by reason, or of tokens after the last row.
         optional: The optional fields of Rows that are not None.

@@ -70,7 +70,7 @@ class Text:
 
     @staticmethod
     def of(input_ids: Tensor, language: int, valid: Tensor | None = None) -> Text:
-        """Return rows of one language."""
+        """Return rows of one language, with positions from 0. See the attributes for shapes."""
         return Text(input_ids, valid, ((0, input_ids.shape[1], language),))
 
     def without_padding(self) -> Text:
