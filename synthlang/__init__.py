@@ -41,10 +41,11 @@ def derive(
             completed. ``datasets.load_dataset(out, "derived")`` reads the data set.
         workers: Number of worker processes. The output is identical for any number.
         parser: Parser that adds trees to the sentences first: ``spacy:NAME`` or ``stanza:LANG``.
-        fields: Fields of a task that are in the derived language in the configuration ``mixed``. Not for a source.
+        fields: Fields of a task that are in the derived language in the configuration ``mixed``. The argument cannot be
+            given for a source.
         licence: Licence of the source, for the data set's card.
         vocabulary: Size of a BPE vocabulary to train, or the folder of a tokenizer. The data set then also has token
-            ids. Not for a task.
+            ids. The argument cannot be given for a task.
         counts: Split, or another source, whose words are counted for the language and the vocabulary (default: the
             training split).
         cache: Folder in which parses are stored (default: ``~/.cache/synthlang/parses``).
@@ -96,7 +97,8 @@ def parse(
         out: The folder to write.
         engine: Parser to use.
         model: A spaCy pipeline or folder (default: ``en_core_web_sm``), or a language of Stanza (``en``).
-        tokens: ``source`` keeps the words of the source. With ``engine`` the parser splits the text itself.
+        tokens: ``source`` keeps the words of the source. With ``engine`` the parser splits the text itself, and the
+            source must have only words, no annotation.
         morphology: True for features and lemmas, which ``conllu:OUT`` gives to languages that need them.
         workers: Number of worker processes. The output is identical for any number.
         cache: Folder in which parses are stored. An interrupted call resumes from it.
@@ -131,8 +133,9 @@ def draw_dictionary(
     Args:
         spec: A language such as ``trans``, which needs a source, or a MUSE file of a natural pair.
         out: The folder to write.
-        source: The source whose training split is counted.
-        target_source: Text of the target language of a MUSE file. Pairs with other target words are left out.
+        source: The source whose training split is counted. For a MUSE file, pairs with other source words are left out.
+        target_source: Text of the target language of a MUSE file, whose training split is counted. Pairs with other
+            target words are left out. The argument cannot be given for a language.
         coverage: Share of the source words that the dictionary covers.
         by: Unit of the share: word types, or running words, which need a source.
         order: ``uniform`` draws words at random. ``frequent`` takes the most frequent words first and needs a source.

@@ -24,7 +24,10 @@ _whole: set[tuple[Path, int]] = set()
 
 
 def record_checksums(folder: Path, leave_out: Collection[str] = ()) -> None:
-    """Write the record of a folder, except for hidden files, ``README.md`` and the names in ``leave_out``."""
+    """Write the record of the files of a folder and of its subfolders.
+
+    Hidden files and folders, those named ``README.md`` and those named in ``leave_out`` are not recorded.
+    """
     found = {}
     for path in sorted(folder.rglob("*")):
         parts = path.relative_to(folder).parts

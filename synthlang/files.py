@@ -79,7 +79,14 @@ def user_path(name: str | os.PathLike[str]) -> Path:
 def no_such(
     path: str | os.PathLike[str], what: str = "file", hint: str = "", keys: Sequence[str] | str = ()
 ) -> InputError:
-    """Return the error for a path that does not exist. The error shows a relative path as an absolute one, too."""
+    """Return the error for a path that does not exist. The error shows a relative path as an absolute one, too.
+
+    Args:
+        path: The path.
+        what: Kind of the path, for the message.
+        hint: Action that corrects the fault (default: to correct the path).
+        keys: Keys of a config that lead to the path.
+    """
     place = Path(path)
     where = "" if place.is_absolute() else f" (looked for {place.absolute()})"
     error = InputError(f"no such {what}{where}", path, hint=hint or "correct the path", keys=keys, code="missing")

@@ -100,7 +100,12 @@ COUNTERS = ("id", f"origin{ELEMENT}", f"alignment{ELEMENT}.parent", f"alignment{
 
 @dataclass(frozen=True)
 class LanguageBatch:
-    """A batch in one language, and its word types in UTF-8, encoded once."""
+    """A batch in one language.
+
+    Attributes:
+        corpus: The sentences.
+        names: The word types of the batch in UTF-8, encoded once.
+    """
 
     corpus: Corpus
     names: Strings

@@ -46,6 +46,10 @@ def cut_parts(source: ParsedSource, folder: Path, sentences: int) -> Iterator[Pa
         source: The source to parse.
         folder: Folder for the files, used for this source only.
         sentences: Number of sentences of a part, rounded up to whole chunks.
+
+    Raises:
+        InputError: The source cannot be read.
+        DiskError: A part cannot be written.
     """
     for split in source.splits:
         rest, number = source.chunks(split), 0

@@ -20,7 +20,15 @@ USAGE = "usage: python -m synthlang.parsing.score ENGINE CONLLU"
 
 
 class ParserScores(NamedTuple):
-    """Scores of a parser: the number of scored ``words``, and shares of these words from 0 to 1 (see the module)."""
+    """Scores of a parser.
+
+    Attributes:
+        words: Number of scored words.
+        upos: Share of the words with the correct part of speech, 0 to 1.
+        uas: Share of the words with the correct head, 0 to 1.
+        las: Share of the words with the correct head and label, 0 to 1.
+        las_without_subtypes: The share ``las`` if subtypes of labels are ignored, 0 to 1.
+    """
 
     words: int
     upos: float

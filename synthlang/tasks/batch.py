@@ -192,7 +192,12 @@ class Item:
 
 @dataclass(frozen=True)
 class ItemGroup:
-    """Texts, each as (field, its sentences as {column: values}), and the items that use them."""
+    """Texts and the items that use them.
+
+    Attributes:
+        texts: Each text as (index of its field, its sentences as {column: values}).
+        items: The items, which refer to texts by their index in ``texts``.
+    """
 
     texts: tuple[tuple[int, Sentences], ...]
     items: tuple[Item, ...]

@@ -80,7 +80,15 @@ def open_minimal(scheme: str, rest: str) -> TaskSet:
 
 
 class Row(NamedTuple):
-    """A pair as read. Texts without a column are ""."""
+    """A pair as read. An attribute whose column the data lacks is "".
+
+    Attributes:
+        good: The grammatical sentence.
+        bad: The ungrammatical sentence.
+        phenomenon: The phenomenon, which is the class label.
+        paradigm: A subdivision of the phenomenon.
+        id: Name of the pair.
+    """
 
     good: str
     bad: str

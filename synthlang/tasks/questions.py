@@ -71,7 +71,14 @@ def open_questions(_: str, rest: str) -> TaskSet:
 
 
 class Question(NamedTuple):
-    """A question as read. An answer is (text, index of its first character in the context)."""
+    """A question as read.
+
+    Attributes:
+        id: Name of the question.
+        text: The question.
+        answers: Pairs (text, index of its first character in the context). An unanswerable question has none.
+        title: Title of the article, or None if the data has no titles.
+    """
 
     id: str
     text: str

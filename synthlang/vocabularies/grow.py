@@ -99,9 +99,12 @@ class GrowTask:
 
 @dataclass(frozen=True)
 class Grown:
-    """New tokens, the old ids that each was cut into, and the new model.
+    """New subwords of a tokenizer.
 
-    A token that the old tokenizer cannot represent has no old ids.
+    Attributes:
+        tokens: The new tokens as the tokenizer writes them. Token i has the id ``first`` + i (see ``GrowTask``).
+        pieces: Old ids that each new token was cut into, or () if the old tokenizer cannot represent the token.
+        model: The new model of the tokenizer as JSON.
     """
 
     tokens: tuple[str, ...]

@@ -62,7 +62,17 @@ class Frame:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Verb:
-    """A verb with its five forms (go goes went gone going)."""
+    """A verb with its five forms (go goes went gone going).
+
+    Attributes:
+        base: Base form, as in "go".
+        third: Third person singular of the present, as in "goes".
+        past: Past tense, as in "went".
+        participle: Past participle, as in "gone".
+        gerund: Form with -ing, as in "going".
+        topic: Number of the topic in which the verb is frequent, or −1 for any topic.
+        frames: Combinations of arguments that the verb takes.
+    """
 
     base: str
     third: str
@@ -79,7 +89,14 @@ class Verb:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Adjective:
-    """An adjective with the senses of its nouns and an antonym, or an adverb of manner without senses."""
+    """An adjective, or an adverb of manner.
+
+    Attributes:
+        form: The word.
+        senses: Senses of the nouns that an adjective may modify, or "" for an adverb.
+        antonym: The word of opposite meaning, or "" for none.
+        topic: Number of the topic in which the word is frequent.
+    """
 
     form: str
     senses: str
@@ -95,7 +112,12 @@ class Adjective:
 class Name:
     """A name of a person, a place or an organisation, of one or more words.
 
-    ``joined`` is "compound" (head last), "flat" (head first) or "of" (University of Oslo).
+    Attributes:
+        words: The words of the name.
+        kind: PER for a person, LOC for a place, ORG for an organisation.
+        topic: Number of the topic in which the name is frequent, or −1 for any topic.
+        joined: "compound" (head last), "flat" (head first), "of" (University of Oslo), or "head" for a word that heads
+            longer names, such as "Bank".
     """
 
     words: tuple[str, ...]

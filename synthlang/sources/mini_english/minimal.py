@@ -34,7 +34,14 @@ TRIES = 20  # attempts to find a noun that can be counted
 
 @dataclass(frozen=True)
 class MinimalPair:
-    """A grammatical and an ungrammatical sentence as columns, with their phenomenon and its paradigm."""
+    """A grammatical sentence and an ungrammatical one.
+
+    Attributes:
+        good: Columns of the grammatical sentence.
+        bad: Columns of the ungrammatical sentence.
+        phenomenon: One of PHENOMENA.
+        paradigm: The paradigm, a subdivision of the phenomenon and a key of PARADIGMS.
+    """
 
     good: Columns
     bad: Columns

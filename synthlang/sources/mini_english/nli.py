@@ -28,7 +28,13 @@ Pair = tuple[Clause, Clause]
 
 @dataclass(frozen=True)
 class NliPair:
-    """Two annotated sentences (columns as in the corpus) and the label of the pair."""
+    """A pair for natural language inference.
+
+    Attributes:
+        premise: Annotated sentence, with columns as in the corpus.
+        hypothesis: Annotated sentence, with columns as in the corpus.
+        label: One of LABELS.
+    """
 
     premise: Sentence
     hypothesis: Sentence

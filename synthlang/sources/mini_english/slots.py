@@ -223,7 +223,13 @@ def _same(one: Any, other: Any) -> bool:
 
 @dataclass(slots=True)
 class Utterance:
-    """A sentence and its intent. The clause of its content is the root or a complement below the root."""
+    """A sentence and its intent.
+
+    Attributes:
+        plan: The whole sentence.
+        intent: The intent, one of INTENTS.
+        content: The clause of the request. It is ``plan`` itself or a complement below it.
+    """
 
     plan: Clause
     intent: str
