@@ -200,7 +200,7 @@ class _ClaimsFile(StrictModel):
 
 
 def names_in(value: Any) -> list[str]:
-    """Return the names in the key ``paper`` or ``claims`` of a study: a single text, or a list that may be empty."""
+    """Return the names in the key ``paper`` or ``claims`` of a study, whose value is a text, a list or None."""
     return [value] if isinstance(value, str) else [str(name) for name in value or ()]
 
 

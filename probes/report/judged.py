@@ -69,12 +69,12 @@ class PoolVerdict(Verdict):
 
     @property
     def marked(self) -> bool:
-        """True if the verdict rests on one model."""
+        """True if anything was compared and all replicates of a side come from one pretraining."""
         return self.one_model and self.was_run
 
     @property
     def over(self) -> str:
-        """The number of models or other replicates behind our number, in words, or ""."""
+        """The number of models or other replicates behind ``ours``, in words, or "" if it is 0."""
         return counted(self.n, self.unit) if self.n else ""
 
     @property
@@ -85,7 +85,10 @@ class PoolVerdict(Verdict):
 
     @property
     def circumstances(self) -> str:
-        """The status of the verdict or the progress of its plan, and the languages that replaced natural ones."""
+        """The status of the verdict or the progress of its plan, and the languages that replaced natural ones.
+
+        The text is "" if nothing was compared or planned.
+        """
         if not self.was_run or (not self.parts and not self.plans):
             return ""
         status = self.text if self.status == "not yet judged" else self.status
@@ -93,7 +96,10 @@ class PoolVerdict(Verdict):
 
     @property
     def p_values(self) -> str:
-        """The p values for the claim and against it, and the adjusted ones that decide a confirmed verdict."""
+        """The p values for the claim and against it, and the adjusted ones that decide a confirmed verdict, in words.
+
+        The text is a dash if no comparison was run.
+        """
         if not self.outcomes:
             return "–"
         told = "{} for\n{} against".format(*map(p_value, self.p))
@@ -105,6 +111,8 @@ class JudgedClaim(NamedTuple):
 
     Attributes:
         file: Name of the file of claims, as studies name it.
+        claim: The claim.
+        judged: The verdicts, at least one.
     """
 
     file: str
@@ -138,7 +146,7 @@ class JudgedNumber(NamedTuple):
 
     @property
     def where(self) -> dict[str, str]:
-        """Axis → label, with the task."""
+        """Axis → label, with the task. A gain also has the baseline's own labels under ``gain over``."""
         where = dict(self.cell.quantity.where)
         if self.cell.against is not None:
             others = (label for axis, label in self.cell.against.where.items() if where.get(axis) != label)

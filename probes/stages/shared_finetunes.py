@@ -39,7 +39,7 @@ def left_places(store: Store) -> list[SharedPlace]:
 
 
 class SharedFinetunes:
-    """The places of the fine-tunings that at least two unfinished stages need. Their folders are made at once.
+    """The places of the fine-tunings that at least two unfinished stages need. The constructor makes their folders.
 
     Args:
         stages: The unfinished stages.

@@ -54,7 +54,7 @@ class StageCost:
         tokens: Maximum number of tokens that the model reads, or None if it is unknown.
         flops: Maximum number of floating-point operations, or 0 if the tokens are unknown.
         precision: Number format of the computation.
-        width: Width of the model.
+        width: Hidden size of the model.
         disk: Bytes of the checkpoints and exports that the stage keeps, or None if they are unknown.
     """
 

@@ -172,6 +172,7 @@ class Collected:
 
     @property
     def size(self) -> int:
+        """Size of all deleted files in bytes."""
         return sum(freed.size for freed in self.freed)
 
 
