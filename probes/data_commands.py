@@ -109,7 +109,10 @@ def fetch_data(
 
 
 def check_data(names: Sequence[str], to: Path) -> bool:
-    """Check data sets, print a line on each, and return whether all are sound."""
+    """Check data sets in the folder ``to``, print a line on each, and return True if all are sound.
+
+    Without ``names``, all data sets in the folder are checked. If there are none, the result is True.
+    """
     console, found = Console(), check(names, to)
     for one in found:
         console.print(str(one), style="red" if one.fault else None, soft_wrap=True, markup=False, highlight=False)

@@ -25,6 +25,10 @@ class LayerCache:
     Numbers are stored in the type of the first rows, but at least in float32. On POSIX systems the files have no name,
     so they disappear when the process ends. Blocks are read with ``fromfile``, because the pages of a memory map would
     count as memory of the process.
+
+    Args:
+        layers: Number of layers.
+        width: Number of dimensions of a row.
     """
 
     def __init__(self, layers: int, width: int) -> None:
@@ -36,7 +40,7 @@ class LayerCache:
         """Add rows [layers, n, width].
 
         Raises:
-            InputError: The disk is full.
+            InputError: The files cannot be written, as on a full disk.
         """
         assert rows.ndim == 3 and rows.shape == (self.layers, rows.shape[1], self.width), (rows.shape, self.width)
         if not self.count:
@@ -57,7 +61,7 @@ class LayerCache:
         self.count += rows.shape[1]
 
     def blocks(self, layer: int) -> Iterator[Tensor]:
-        """Yield all rows of a layer, block by block."""
+        """Yield all rows of a layer in blocks of ROWS rows, [rows, width] on the CPU."""
         return (self._read(layer, start, ROWS) for start in range(0, self.count, ROWS))
 
     def layer(self, layer: int, device: torch.device) -> Matrix:

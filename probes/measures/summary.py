@@ -42,7 +42,11 @@ def retrieval_sentence(values: Values, kind: str, told: str) -> str:
 
 
 def distances_sentence(values: Values) -> str:
-    """Describe the AUC of translations against unrelated words, at the layer of the figures."""
+    """Describe the AUC of translations against unrelated words in a sentence.
+
+    The AUC is that of the probed model under the L2 distance, at the layer of the figures. ``values`` is the part of
+    probes.json for the probe ``distances``.
+    """
     model = values["models"][values["model"]]
     auc = next(one["auc"]["mean"] for one in model["layers"] if one["layer"] == model["layer"])
     return (
@@ -51,7 +55,10 @@ def distances_sentence(values: Values) -> str:
 
 
 def maps_sentence(values: Values) -> str:
-    """Describe the share of words translated correctly at the last layer, without a map and with each map."""
+    """Describe the share of words translated correctly at the last layer, without a map and with each map.
+
+    Without scores of words, the result is "". ``values`` is the part of probes.json for the probe ``maps``.
+    """
     before = _translated(values["before"])
     after = {name: _translated(one["layers"]) for name, one in values["maps"].items()}
     known = {name: share for name, share in after.items() if share is not None}
@@ -69,7 +76,10 @@ def _translated(layers: Any) -> float | None:
 
 
 def words_sentence(values: Values) -> str:
-    """Describe the alignment of the measured word types and of those outside the training dictionary."""
+    """Describe the alignment of all measured word types, and of those outside the training dictionary, in a sentence.
+
+    Without scores, the result is "". ``values`` is the part of probes.json for the probe ``words``.
+    """
     scores = values["scores"] or {}
     if not scores.get("all"):
         return ""

@@ -196,6 +196,9 @@ def body_of(base: Base, checkpoints: Iterable[Checkpoint], languages: int = 1) -
 def open_original(pretrained: Pretrained) -> Base | None:
     """Locate the files of the model f⁰ of continual learning. Return None if f⁰ is the model itself.
 
+    Continual learning adds an alignment loss to fine-tuning. A part of this loss keeps vectors close to those of f⁰,
+    which by default is the model from before any adjustment.
+
     Raises:
         InputError: There is no such model, or its vocabulary differs from that of the model.
     """
@@ -217,7 +220,11 @@ def open_original(pretrained: Pretrained) -> Base | None:
 
 
 def load_original(base: Base, pretrained: Pretrained) -> MaskedLM:
-    """Load the model f⁰ of continual learning.
+    """Load the model f⁰ of continual learning, whose files `open_original` located.
+
+    Args:
+        base: The files of f⁰.
+        pretrained: The model that is fine-tuned.
 
     Raises:
         InputError: The size of f⁰ differs from that of the model.

@@ -332,7 +332,7 @@ class TransferConfig(StrictModel):
 
     @property
     def idle(self) -> list[str]:
-        """The keys that were changed but have no effect on the task."""
+        """The dotted keys that differ from their defaults but have no effect on the task, sorted."""
         plain, used = TransferConfig(), set(TASKS[self.task].settings)
         if self.rotation is not None:
             used.add("features.subword")  # a rotation is fitted on words for every task

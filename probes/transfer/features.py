@@ -131,9 +131,10 @@ class Features(nn.Module):
         return self.finish(self.read(batch), batch)
 
     def read(self, batch: Batch) -> Tensor:
-        """Return the combined layers of the model, for words only or for all columns.
+        """Return the combined layers of the model, for the row and its words, [r, 1 + k, d], or for all columns.
 
-        All columns are returned if ``reads_all`` is true or the batch has no words. ``finish`` then selects words.
+        All columns [r, w, d] are returned if ``reads_all`` is true or the batch has no words. ``finish`` then selects
+        the row and its words.
         """
         body, layers = self.body(batch.role), self.layers[batch.role]
         columns = None
@@ -149,7 +150,10 @@ class Features(nn.Module):
             return torch.cat(states, -1) if self.config.combine == "concat" else torch.stack(states).mean(0)
 
     def finish(self, states: Tensor, batch: Batch) -> Tensor:
-        """Apply the new layers to the result of ``read``, and select the states of rows and words."""
+        """Apply the new layers to the result of ``read``, and select the states of rows and words.
+
+        For a batch without words, all columns [r, w, width] are returned, with the state of the row in column 0.
+        """
         is_causal = self.body(batch.role).causal
         if self.reads_all:
             states = self._through_top(states, batch)

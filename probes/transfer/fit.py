@@ -306,7 +306,13 @@ class Progress:
         load_checkpoint(path, self._weights(), None if self.finished else self.optimizer, self.run)
 
     def record(self, loss: float, dev: float) -> None:
-        """Record the mean loss and the score of an epoch. At the end of the fit, restore the best weights."""
+        """Record the mean loss and the dev score in percent of an epoch, and save the state to the folder.
+
+        At the end of the fit, the best weights are restored first.
+
+        Raises:
+            InputError: The disk is full.
+        """
         self.history.append({"epoch": len(self.history) + 1, "loss": loss, "dev": dev})
         last_is_best = self.best == len(self.history)
         if self.finished and not last_is_best:

@@ -182,7 +182,7 @@ class Compared:
         return [row[i] for i, row in enumerate(numbers)]
 
     def mean(self, estimator: Estimator) -> float | None:
-        """Return the mean of `same_layer` over its defined values (the last row of figure 7)."""
+        """Return the mean of `same_layer` over its defined values (the last row of figure 7), or None without any."""
         known = [value for value in self.same_layer(estimator) or [] if value is not None]
         return float(f"{sum(known) / len(known):.6g}") if known else None
 

@@ -63,7 +63,10 @@ class ContributionSums:
                 self._sums[1, kind, layer] += (1 / size.where(size > 0, 1)) @ x.mul_(y)
 
     def means(self) -> Tensor:
-        """Return the means over the pairs of each kind, [distances, kinds, layers, d]."""
+        """Return the mean contributions over the pairs of each kind, [distances, kinds, layers, d] float64.
+
+        The distances are l2 and cosine, and the kinds are related and unrelated pairs.
+        """
         assert self._sums is not None, "no pairs yet"
         return self._sums / self._counts.clamp(min=1)[:, None, None]
 

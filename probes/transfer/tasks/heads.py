@@ -51,7 +51,10 @@ class ClassifyHead(Head):
         self.linear = nn.Linear(hidden, classes)
 
     def take_pooler(self, weights: Mapping[str, Tensor]) -> None:
-        """Copy ``weight`` [d, d] and ``bias`` [d] of a pooler. Weights of another width are ignored."""
+        """Copy ``weight`` [d, d] and ``bias`` [d] of a pooler. Weights of another width are ignored.
+
+        A head without a pooler does not change.
+        """
         for name, parameter in self.pooler.named_parameters():
             given = weights[name.rpartition(".")[2]]
             if given.shape == parameter.shape:
