@@ -37,8 +37,8 @@ def derive(
     Args:
         source: A source (``builtin:mini-english?sentences=2000``, ``text:PATH``, …) or a task (``nli:PATH``, …).
         language: A name such as ``trans+inv`` or ``trans:0.5``, an entry of the catalogue, or a YAML file.
-        out: The folder to write. A folder that already holds this data set is not changed, and an unfinished one is
-            completed. ``datasets.load_dataset(out, "derived")`` reads the data set.
+        out: The folder to write. A folder that already holds this data set is not changed. An interrupted call for a
+            source resumes. ``datasets.load_dataset(out, "derived")`` reads the data set.
         workers: Number of worker processes. The output is identical for any number.
         parser: Parser that adds trees to the sentences first: ``spacy:NAME`` or ``stanza:LANG``.
         fields: Fields of a task that are in the derived language in the configuration ``mixed``. The argument cannot be
