@@ -211,7 +211,10 @@ def open_transfer(options: Namespace) -> tuple[Transfer, dict[str, Examples]]:
 
 
 def write_model(options: Namespace) -> Figures:
-    """Write a Hugging Face folder with random weights and a tokenizer that is trained on the training items."""
+    """Write a Hugging Face folder with random weights and a tokenizer that is trained on the training items.
+
+    The folder is ``options.folder``. The returned figures are empty.
+    """
     from transformers import RobertaConfig, RobertaForMaskedLM, set_seed
 
     texts: list[str] = []

@@ -112,7 +112,11 @@ class ProbeInput:
         return self.aligned.data
 
     def reads(self, role: Role) -> Reading:
-        """Return the number of words, tokens and unknown tokens of the sentence pairs in a language."""
+        """Return the numbers of words, tokens and unknown tokens of the sentence pairs in a language.
+
+        Raises:
+            InputError: The sentence pairs cannot be read (see `aligned`).
+        """
         sentences = self.data.left if role == "target" else self.data.right
         return Reading.of_ids(sentences.ids, sentences.word_offsets, self.reader(role).specials.unk)
 
@@ -142,7 +146,11 @@ class ProbeInput:
         return self.config.numbers(self.body(role).shape.layers)
 
     def side(self, role: Role, subword: Subword | None = None, layers: tuple[int, ...] | None = None) -> LanguageSide:
-        """Return one language with its reader. ``subword`` and ``layers`` default to those of the config."""
+        """Return one language with its reader. ``subword`` and ``layers`` default to those of the config.
+
+        Raises:
+            InputError: The sentence pairs cannot be read, or the model does not have one of the layers of the config.
+        """
         text, data = self.aligned.text, self.data
         corpus, sentences = (text.left, data.left) if role == "target" else (text.right, data.right)
         numbers = self.layers(role) if layers is None else layers

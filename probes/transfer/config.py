@@ -443,7 +443,10 @@ def check_tried(config: TransferConfig, counts: Iterable[int]) -> None:
 
 
 def check_subwords(config: TransferConfig, is_causal: bool) -> None:
-    """Raise InputError if a decoder would read words at their first subword, where it does not see the rest."""
+    """Raise InputError if a decoder would read words at their first subword, where it does not see the rest.
+
+    Every combination of the search is checked. Tasks that do not read single words are never an error.
+    """
     firsts = [tried.features.subword == "first" for _, tried in combinations(config)]
     if is_causal and any(firsts) and "features.subword" in TASKS[config.task].settings:
         reason = "is first, but a decoder sees a whole word only at its last subword"

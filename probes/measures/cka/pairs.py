@@ -175,7 +175,10 @@ class Compared:
     result: CKAResult
 
     def same_layer(self, estimator: Estimator) -> list[float | None] | None:
-        """Return the CKA of layers with the same number, or None for sides with different layers."""
+        """Return the CKA of layers with the same number, with None for an undefined value.
+
+        The result is None if the sides have different layers, or if the estimator needs more items.
+        """
         numbers = self.result.numbers(estimator)
         if numbers is None or self.layers[0] != self.layers[1]:
             return None

@@ -224,7 +224,7 @@ class Histogram:
 
 
 def histograms(found: Sequence[Separation], bins: int = BINS) -> list[Histogram]:
-    """Return histograms with common bins of equal width, from 0 to the largest distance."""
+    """Return a histogram for each of ``found``, with common bins of equal width from 0 to the largest distance."""
     top = max(float(values.max()) for one in found for values in (one.related, one.unrelated))
     edges = np.linspace(0.0, top if top > 0 else 1.0, bins + 1)
     return [

@@ -66,7 +66,7 @@ class ClassifyHead(Head):
         return y
 
     def loss(self, states: Tensor, batch: Batch) -> Tensor:
-        """Return the mean cross entropy over rows with a label."""
+        """Return the mean cross entropy in nats over rows with a label."""
         return mean_loss(self.scores(states), batch.targets[self.target])
 
     @torch.no_grad()
@@ -178,7 +178,7 @@ class Crf(nn.Module):
         return inner + ends.masked_fill(~mask[:, 0], 0.0)
 
     def log_likelihood(self, emissions: Tensor, tags: Tensor, mask: Tensor) -> Tensor:
-        """Return log p of the tags [r, k] of each sentence, [r].
+        """Return log p of the tags [r, k] of each sentence in nats, [r].
 
         A word with a negative tag (NO_LABEL) may have any tag, and the sum is over all its tags. A sentence without
         tags has log-likelihood 0.
@@ -195,7 +195,10 @@ class Crf(nn.Module):
 
     @torch.no_grad()
     def viterbi(self, emissions: Tensor, mask: Tensor) -> list[list[int]]:
-        """Return the best path of each sentence. Ties go to the lowest tag, from the last word backwards."""
+        """Return the best path of each sentence, with a tag for each word.
+
+        Ties go to the lowest tag, from the last word backwards.
+        """
         rows, words, tags = emissions.shape
         alpha = self.start + emissions[:, 0]
         stay = torch.arange(tags, device=emissions.device).expand(rows, tags)

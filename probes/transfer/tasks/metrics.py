@@ -249,6 +249,8 @@ def _ends(tags: Sequence[str], item: Codes, kind: Codes) -> Codes:
 def repaired(tags: Sequence[str], repair: Repair = "final-type") -> list[str]:
     """Return the tags of a sentence with every run of tags turned into one legal mention.
 
+    With ``repair`` none, the tags are returned unchanged.
+
     A run starts at a B, or at an I that follows an O or begins the sentence. The run continues through every I of any
     type. The mention has the type of the last tag. A standalone I-X becomes B-X, and B-X I-Y I-Z becomes B-Z I-Z I-Z
     (Conneau et al. 2020, "Emerging Cross-lingual Structure", section 3.2).
