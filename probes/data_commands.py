@@ -94,10 +94,12 @@ def fetch_data(
 ) -> list[str]:
     """Fetch data sets, and return the names of those that were written.
 
-    With ``ask``, the cost is shown and consent is requested first. If all data sets are there, a line is printed.
+    With ``ask``, the cost is shown and consent is requested first. If it is refused, the result is empty. If all data
+    sets are there, a line is printed.
 
     Raises:
-        InputError: Nothing is named, there is no consent, or a data set cannot be fetched.
+        InputError: Nothing is named, a name or the size is unknown, the study cannot be read, there is no terminal to
+            ask on, or a data set cannot be fetched.
     """
     if not names and study is None:
         raise InputError("no data set is named", hint="give names, or --for STUDY --size SIZE", code="missing")

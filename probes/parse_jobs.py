@@ -78,8 +78,9 @@ def parse_on_slurm(
 ) -> dict[str, int]:
     """Parse a source with jobs of Slurm, and return the number of sentences of each split.
 
-    The result is empty if the jobs are not waited for. A later call with the same arguments then collects their
-    results. If ``out`` exists, no job is started, and the call ends as in `parse_command`.
+    With ``jobs.wait`` False, the jobs are submitted and the result is empty. A later call with ``jobs.wait`` True and
+    otherwise equal arguments collects their results. If ``out`` exists, no job is started, and the call ends as in
+    `parse_command`.
 
     Args:
         source_spec: The source.
@@ -125,7 +126,7 @@ def _claim(work: Path, source: ParsedSource, sentences: int) -> None:
     path = work / JOB
     about = {"fingerprint": parsed_fingerprint(source), "sentences": sentences, "cache": str(source.cache.root)}
     if path.exists() and read_json(path) != about:
-        reason = "the folder holds unfinished work on another source, with another parser, cache or size of the jobs"
+        reason = "the folder holds unfinished work with another source, other settings of the parser, or other jobs"
         hint = "run the other command again to finish it, delete the folder, or name another output"
         raise InputError(reason, work, hint=hint, code="exists")
     write_json(path, about)

@@ -27,7 +27,7 @@ from synthlang.language import Language, bind_language
 from synthlang.progress import Report, silent
 from synthlang.rng import key_of, uniform_of_keys
 from synthlang.sources import open_source
-from synthlang.sources.base import because, size_of
+from synthlang.sources.base import HINTS, MORPHOLOGY, because, size_of
 from synthlang.tasks import TaskSet, choose, derive_task, split_for
 from synthlang.tasks.batch import TaskBatch, join_batches
 from synthlang.tasks.derive import DerivedTask
@@ -190,7 +190,8 @@ def check_columns(language: Language, splits: Splits) -> None:
             reason = (
                 f"the language {language.name} needs the column {missing[0]!r}, which {split.task.name} does not have"
             )
-            raise InputError(reason, keys="language", hint="add it with a parser (parser: spacy:NAME)", code="missing")
+            hint = HINTS[missing[0]] if missing[0] in MORPHOLOGY else "add it with a parser (parser: spacy:NAME)"
+            raise InputError(reason, keys="language", hint=hint, code="missing")
 
 
 def parsed(splits: Splits, parser: str | None, report: Report) -> Splits:

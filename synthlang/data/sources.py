@@ -23,7 +23,7 @@ from synthlang.hub_upload import check_repository
 REVISION = re.compile("[0-9a-f]{40}")
 RAW = "https://raw.githubusercontent.com"
 OPUS = "https://object.pouta.csc.fi"
-CHANGED = "the release has changed; install a newer version of synthlang"
+CHANGED = "install a newer version of synthlang, because the data set has changed"
 """Hint of errors about content that the catalogue does not describe."""
 
 

@@ -153,7 +153,9 @@ class Task(ABC):
 
     @abstractmethod
     def labels(self, train: TaskBatch) -> Labels:
-        """Return the labels in training, sorted. Only these can be predicted.
+        """Return the labels to predict, by name, such as ``tags`` → names of tags.
+
+        Only labels of the training set can be predicted. Their order depends only on the set of labels.
 
         Raises:
             InputError: The training set has too few labels.
