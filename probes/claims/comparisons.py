@@ -43,6 +43,19 @@ class Region(NamedTuple):
     words: str
 
     @property
+    def ends(self) -> tuple[float, ...]:
+        """The ends that are finite."""
+        return tuple(end for end in (self.low, self.high) if math.isfinite(end))
+
+    def contains(self, value: float) -> bool:
+        """Return whether a value lies inside the region."""
+        return self.low < value < self.high
+
+    def nearest_end(self, value: float) -> float:
+        """Return the finite end that is nearest to a value."""
+        return min(self.ends, key=lambda end: abs(value - end))
+
+    @property
     def level(self) -> float:
         """Confidence level of the interval that decides a comparison."""
         return 1 - DECIDED * 2 / self.sides

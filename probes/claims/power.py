@@ -47,11 +47,10 @@ def power(ours: Estimate, expected: Region, models: int, tests: int = 1, level: 
     assert ours.standard_error is not None, "the spread is known"
     standard_error = ours.standard_error * math.sqrt(ours.n / models)
     degrees_of_freedom = (models - 1) * ours.degrees_of_freedom / (ours.n - 1)
-    ends = [end for end in (expected.low, expected.high) if math.isfinite(end)]
-    inside = expected.low < ours.mean < expected.high
+    inside = expected.contains(ours.mean)
     of_one_side = level / expected.sides / (1 if inside else tests)
     critical = special.stdtrit(degrees_of_freedom, 1 - of_one_side)
-    far = [abs(ours.mean - end) / standard_error for end in ends]
+    far = [abs(ours.mean - end) / standard_error for end in expected.ends]
     risks = special.nctdtr(degrees_of_freedom, far if inside else min(far), critical)
     return max(0.0, 1.0 - float(np.nan_to_num(risks).sum()))  # SciPy has NaN where the probability underflows
 
@@ -70,15 +69,14 @@ def needed(ours: Estimate, expected: Region, tests: int = 1) -> Needed | None:
     """
     if not ours.has_spread or ours.standard_error is None:
         return None
-    ends = [end for end in (expected.low, expected.high) if math.isfinite(end)]
-    end = min(ends, key=lambda one: abs(ours.mean - one))
+    end = expected.nearest_end(ours.mean)
     away = ours.mean - end
     t, side = abs(away) / ours.standard_error, 1 if away >= 0 else -1
     near, far = (
         float(special.nctdtrinc(ours.degrees_of_freedom, 0.5 + half, t))
         for half in (EFFECT_LEVEL / 2, -EFFECT_LEVEL / 2)
     )
-    inside = expected.low < ours.mean < expected.high
+    ends, inside = expected.ends, expected.contains(ours.mean)
     centre = abs(sum(ends) / 2 - end) if len(ends) > 1 and inside else math.inf  # beyond it the other end is nearer
     means = (end + side * min(delta * ours.standard_error, centre) for delta in (far, near))
     fewest, most = (models_needed(replace(ours, mean=mean), expected, tests) for mean in means)

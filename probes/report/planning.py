@@ -18,7 +18,6 @@ studies, and the claims are those planned together.
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -53,9 +52,7 @@ def level_of(claims: int) -> float:
 
 def shrunk(ours: Estimate, expected: Region) -> Estimate:
     """Return the estimate with its mean moved half of the way to the nearest end of the region."""
-    end = min(
-        (one for one in (expected.low, expected.high) if math.isfinite(one)), key=lambda one: abs(ours.mean - one)
-    )
+    end = expected.nearest_end(ours.mean)
     return replace(ours, mean=end + SHRUNK * (ours.mean - end))
 
 
@@ -74,7 +71,7 @@ def models_to_plan(verdict: Verdict, level: float) -> Needed | None:
     if not run or len(tested) < len(able):
         return None
     required = [part.tested_by for part in run if part.tested_by is not None]
-    against = [(ours, to) for ours, to in tested if not to.low < ours.mean < to.high]
+    against = [(ours, to) for ours, to in tested if not to.contains(ours.mean)]
     reached = 0.0
     for models in range(2, MOST + 1):
         if against:
