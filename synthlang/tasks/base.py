@@ -17,6 +17,7 @@ from synthlang.fingerprint import fingerprint
 from synthlang.sources import open_source
 from synthlang.sources.base import BATCH_SENTENCES, check_split, nothing_in
 from synthlang.sources.mini_english import MiniEnglish
+from synthlang.sources.segmentation import SegmentedText, split_words
 from synthlang.sources.splits import CJK, NORMALISE, OPTIONS, files_by_split, files_read, path_options
 from synthlang.sources.text import counted_uncut
 from synthlang.sources.words import spelled
@@ -169,9 +170,14 @@ class ReadTask(GroupTask):
     item: ClassVar[str]
     cjk: str | None = None
     """``characters`` if each Chinese character and each kana of running text is a word."""
+    spaced = False
+    """True if texts are words between spaces, as in exported data sets, and not running text."""
 
     def _about(self, error: InputError, split: str) -> InputError:
         return error.inside(split, path=self.name)
+
+    def _words(self, text: str) -> list[str]:
+        return SegmentedText.spaced(text).words if self.spaced else split_words(text, bool(self.cjk))
 
     @property
     def _marks(self) -> dict[str, Any]:

@@ -38,7 +38,7 @@ from synthlang.sources.hub_data import (
     rows_of,
 )
 from synthlang.sources.mini_english.minimal import PHENOMENA, minimal_pairs
-from synthlang.sources.segmentation import RULES, SegmentedText, split_words
+from synthlang.sources.segmentation import RULES
 from synthlang.sources.splits import CJK, NORMALISE, is_file, path_options, texts_in
 from synthlang.sources.text import digest_splits
 from synthlang.sources.words import REMOVED, count_unseen
@@ -110,15 +110,10 @@ class ReadMinimal(MinimalTask, ReadTask):
     """Minimal pairs of files or the hub."""
 
     item = "minimal pair"
-    spaced = False
-    """True if words are separated by spaces only."""
 
     @abstractmethod
     def _rows(self, split: str) -> Iterator[Row]:
         """Yield the rows of a split with unique ids, except for ids that the data repeats."""
-
-    def _words(self, text: str) -> list[str]:
-        return SegmentedText.spaced(text).words if self.spaced else split_words(text, bool(self.cjk))
 
     def _groups(self, split: str, counts: Counter[str]) -> Iterator[ItemGroup]:
         for row in self._rows(split):

@@ -40,7 +40,7 @@ from synthlang.sources.hub_data import (
     tables,
 )
 from synthlang.sources.mini_english.nli import LABELS, nli_pairs
-from synthlang.sources.segmentation import RULES, SegmentedText, split_sentences, split_words
+from synthlang.sources.segmentation import RULES, split_sentences
 from synthlang.sources.splits import CJK, NORMALISE, SPLITS
 from synthlang.sources.splits import NAMES as SPLIT_NAMES
 from synthlang.sources.text import digest_splits
@@ -106,8 +106,6 @@ class ReadPairs(ReadTask):
     kind = "classes"
     fields = FIELDS
     item = "labelled pair"
-    spaced = False
-    """True if the texts are words separated by single spaces, as in exported data sets."""
 
     @property
     @abstractmethod
@@ -137,10 +135,7 @@ class ReadPairs(ReadTask):
     def _groups(self, split: str, counts: Counter[str]) -> Iterator[ItemGroup]:
         for row in self._labelled(split, counts):
             counts[REMOVED] += count_unseen(row.premise) + count_unseen(row.hypothesis)
-            words = [
-                SegmentedText.spaced(text).words if self.spaced else split_words(text, bool(self.cjk))
-                for text in (row.premise, row.hypothesis)
-            ]
+            words = (self._words(text) for text in (row.premise, row.hypothesis))
             texts = [[{FORM: s} for s in split_sentences(w)] for w in words]
             if all(texts):
                 yield ItemGroup(tuple(enumerate(texts)), (Item(row.id, (0, 1), row.label),))

@@ -271,7 +271,7 @@ class HubQuestions(ReadQuestions, HubTask):
         features = next(iter(self._data.values())).features
         self._reads = answer_columns(features, self.name)
         # Exported texts are words separated by single spaces.
-        self._spaced = all(is_spaced(features[field]) for field in FIELDS)
+        self.spaced = all(is_spaced(features[field]) for field in FIELDS)
         self.splits = tuple(self._data)
         self._check_usable()
 
@@ -284,13 +284,13 @@ class HubQuestions(ReadQuestions, HubTask):
             reader=HUB_READER,
             rules=RULES,
             columns=self._reads,
-            spaced=self._spaced,
+            spaced=self.spaced,
             splits=splits,
             **self._marks,
         )
 
     def _groups(self, split: str, counts: Counter[str]) -> Iterator[ItemGroup]:
-        split_text = SegmentedText.spaced if self._spaced else self._split
+        split_text = SegmentedText.spaced if self.spaced else self._split
         for text, questions in groupby(self._questions(split), key=itemgetter(0)):
             yield from group_of(text, [question for _, question in questions], counts, split_text)
 
