@@ -106,7 +106,7 @@ app.command()(configs)
 
 @app.command()
 def doctor() -> None:
-    """Show installed and missing packages. Each line has the command that installs the package."""
+    """Show required and installed packages, and the commands that install missing ones."""
     if not check_installation():
         raise typer.Exit(1)
 

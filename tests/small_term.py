@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
 from pydantic import Field
 
 from pretrain.objectives.term import Term
 from synthlang.config import StrictModel
+
+if TYPE_CHECKING:
+    import torch
 
 
 class SmallSettings(StrictModel):
