@@ -25,8 +25,8 @@ from synthlang.config import StrictModel, parse
 
 OVERVIEW = "overview.yaml"
 TALLY = (
-    "Verdicts by status and paper. A confirmed verdict, whatever it is, rests on the number of models that was planned "
-    "before the study ran. A claim counts once, at the scale where most of its comparisons were run."
+    "The table has the number of claims with each verdict. A confirmed verdict rests on a number of models that was "
+    "planned before the study ran. A claim counts once, at the scale where most of its comparisons were run."
 )
 
 
