@@ -19,9 +19,9 @@ from pretrain.data.causal import CausalMasker
 from pretrain.data.masking import Masker, random_word_tables
 from pretrain.data.quotas import Draws, Quotas, Stages
 from pretrain.data.sources import CopiesRows, ParallelRows, SentenceRows, StreamRows
-from pretrain.model.encoder import MaskedLM
 from pretrain.model.from_hf import from_hf
 from pretrain.model.kinds import KINDS
+from pretrain.model.language_model import LanguageModel
 from pretrain.objectives.objective import Corpus, Objective
 from pretrain.objectives.table import NAMES
 from synthlang.dictionary.word_dictionary import trained_types
@@ -33,7 +33,7 @@ from synthlang.shards import Shards
 VALIDATION_SEED = key_of("validation")  # seed of rows and masks: the same in every run, different from training
 
 
-def new_model(config: PretrainConfig, artifacts: Artifacts) -> MaskedLM:
+def new_model(config: PretrainConfig, artifacts: Artifacts) -> LanguageModel:
     """Return the model before its first step, which is a function of the config and the vocabulary.
 
     The weights are random, or those of the checkpoint ``config.start``.
@@ -67,7 +67,7 @@ def new_model(config: PretrainConfig, artifacts: Artifacts) -> MaskedLM:
     )
 
 
-def trained_model(run: Path, config: PretrainConfig, artifacts: Artifacts) -> MaskedLM:
+def trained_model(run: Path, config: PretrainConfig, artifacts: Artifacts) -> LanguageModel:
     """Return the model of a finished run at the checkpoint that its config selects.
 
     Raises:

@@ -15,14 +15,14 @@ from pretrain.card import language_card
 from pretrain.checkpoints import disk_errors
 from pretrain.config import PretrainConfig
 from pretrain.folder import CARD
-from pretrain.model.encoder import MaskedLM
 from pretrain.model.kinds import kind_of
+from pretrain.model.language_model import LanguageModel
 from pretrain.model.to_hf import to_hf
 from synthlang.files import atomic_folder, read_json, write_json
 from synthlang.model_files import CONFIG
 
 
-def export_model(model: MaskedLM, artifacts: Artifacts, config: PretrainConfig, run: Path, name: str) -> None:
+def export_model(model: LanguageModel, artifacts: Artifacts, config: PretrainConfig, run: Path, name: str) -> None:
     """Write ``run/export/<language>`` with model, tokenizer and card for each language.
 
     Args:

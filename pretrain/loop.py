@@ -109,7 +109,7 @@ class LossWindow:
         means = {}
         for i, name in enumerate(self.names):
             total, count = (sum(row[i][side] for row in self.rows) for side in (0, 1))
-            if count:  # a term may have no masked position in a small batch
+            if count:  # a term may have no labelled position in a small batch
                 means[name] = total / count
         self.rows = []
         return means

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from pretrain.config import OptimizerConfig, PretrainConfig
 from pretrain.data.batch import Batch
 from pretrain.devices import should_compile, sum_gradients
-from pretrain.model.encoder import MaskedLM
+from pretrain.model.language_model import LanguageModel
 from pretrain.model.tensors import TensorBatch
 from pretrain.objectives.objective import Objective
 from pretrain.optim import build_optimizer, learning_rate
@@ -38,7 +38,7 @@ def sum_over_ranks(accelerator: Accelerator, values: Tensor) -> Tensor:
 class LossModule(nn.Module):
     """The model and its objective as one module, so that DDP wraps every forward pass."""
 
-    def __init__(self, model: MaskedLM, objective: Objective) -> None:
+    def __init__(self, model: LanguageModel, objective: Objective) -> None:
         super().__init__()
         self.model = model
         self.objective = objective
@@ -164,7 +164,9 @@ class Step(GradientStep[Batch]):
         InputError: ``compile: on`` is not possible on the device.
     """
 
-    def __init__(self, config: PretrainConfig, model: MaskedLM, objective: Objective, accelerator: Accelerator) -> None:
+    def __init__(
+        self, config: PretrainConfig, model: LanguageModel, objective: Objective, accelerator: Accelerator
+    ) -> None:
         self.config, self.model, self.objective = config, model, objective
         losses = LossModule(model, objective)
         if config.shard and accelerator.num_processes > 1:

@@ -1,4 +1,4 @@
-"""Validation: masked perplexity of each language at fixed positions of its dev split, and word alignment."""
+"""Validation: perplexity of each language at fixed positions of its dev split, and word alignment."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from pretrain.artifacts import Artifacts
 from pretrain.build import dev_batches
 from pretrain.config import PretrainConfig
-from pretrain.model.encoder import MaskedLM
+from pretrain.model.language_model import LanguageModel
 from pretrain.model.tensors import TensorBatch
 from pretrain.word_pairs import alignment_of, word_pairs
 from synthlang.errors import InputError
@@ -56,7 +56,7 @@ class Validation:
         return on and (step % self.every == 0 or step == self.config.steps)
 
     @torch.no_grad()
-    def measure(self, model: MaskedLM) -> dict[str, float]:
+    def measure(self, model: LanguageModel) -> dict[str, float]:
         """Return the perplexity of each language, and its alignment in percent.
 
         The keys are ``validation/<language>``, ``alignment/<language>`` and ``alignment_held_out/<language>``. A
@@ -79,7 +79,7 @@ class Validation:
         model.train(was_training)
         return result
 
-    def _perplexity(self, model: MaskedLM, language: int) -> float | None:
+    def _perplexity(self, model: LanguageModel, language: int) -> float | None:
         batches, size = self.batches[language], self.config.batch.rows
         device = next(model.parameters()).device
         rows = min(self.config.validation.rows, batches.epoch_rows)

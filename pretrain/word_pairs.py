@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pretrain.alignment import AlignmentScores, WordCredits, pair_credits
 from pretrain.artifacts import Artifacts
-from pretrain.model.encoder import MaskedLM
+from pretrain.model.language_model import LanguageModel
 from synthlang.dictionary.ids import IdDictionary
 from synthlang.dictionary.word_dictionary import trained_types
 from synthlang.progress import Report, silent
@@ -75,7 +75,7 @@ def distinct(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
     return pairs[np.sort(first)]
 
 
-def alignment_of(model: MaskedLM, pairs: WordPairs, language: int) -> AlignmentScores:
+def alignment_of(model: LanguageModel, pairs: WordPairs, language: int) -> AlignmentScores:
     """Return the scores of the pairs' embedding rows among all candidates, in percent.
 
     Args:
@@ -90,7 +90,7 @@ def alignment_of(model: MaskedLM, pairs: WordPairs, language: int) -> AlignmentS
 
 
 def credits_of(
-    model: MaskedLM, pairs: WordPairs, language: int, report: Report = silent, language_ids: bool = False
+    model: LanguageModel, pairs: WordPairs, language: int, report: Report = silent, language_ids: bool = False
 ) -> WordCredits:
     """Return the credit of each pair in both directions (see ``pair_credits``).
 
@@ -114,7 +114,7 @@ def credits_of(
     return pair_credits(sides[0], sides[1], places, shared, report=report, names=pairs.names)
 
 
-def rows_of(model: MaskedLM, ids: torch.Tensor, language: int, language_ids: bool = False) -> torch.Tensor:
+def rows_of(model: LanguageModel, ids: torch.Tensor, language: int, language_ids: bool = False) -> torch.Tensor:
     """Return the word embeddings of ids [n] of a language, [n, d] float32.
 
     With ``language_ids``, the embedding of the language is added to each row, if the model has language embeddings.

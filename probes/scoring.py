@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pretrain.model.encoder import MaskedLM
+from pretrain.model.language_model import LanguageModel
 from pretrain.model.text import Text
 from probes.models.pretrained import Reader, bounded_batches
 from probes.states import words_of
@@ -89,7 +89,7 @@ def sums(values: Floats, offsets: Ids) -> Floats:
 
 
 def score(
-    body: MaskedLM,
+    body: LanguageModel,
     reader: Reader,
     corpus: Corpus,
     masking: Masking = "within-word",
@@ -132,7 +132,7 @@ def score(
     return Scored(corpus, encoded, tokens, too_long)
 
 
-def _log_probs(body: MaskedLM, states: Tensor, labels: Tensor, language: int) -> Floats:
+def _log_probs(body: LanguageModel, states: Tensor, labels: Tensor, language: int) -> Floats:
     """Return the log probabilities of ``labels`` [n] from states [n, d], with at most LOGITS logits at a time."""
     size = max(1, LOGITS // body.embeddings.size)
     parts = zip(torch.split(states, size), torch.split(labels.to(states.device), size), strict=True)

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from pretrain.adjust.batches import SideWords, side_words, word_pairs
 from pretrain.adjust.vectors import Subword, layer_states, word_vectors
-from pretrain.model.encoder import MaskedLM
+from pretrain.model.language_model import LanguageModel
 from probes.models.pretrained import Reader, bounded_batches
 from synthlang.corpus import Corpus
 from synthlang.parallel.prepare import SENTENCE_TOKENS, PairData, Sentences
@@ -38,7 +38,7 @@ class StateReader:
         subword: The subword whose vector represents a word: start, end or mean.
     """
 
-    body: MaskedLM
+    body: LanguageModel
     specials: Specials
     layers: tuple[int, ...]
     subword: Subword
@@ -66,7 +66,7 @@ class LanguageSide:
 
 
 @contextmanager
-def reading(bodies: Iterable[MaskedLM]) -> Iterator[None]:
+def reading(bodies: Iterable[LanguageModel]) -> Iterator[None]:
     """Put models into evaluation mode without gradients, on a GPU if there is one, and restore them afterwards."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     distinct = {id(body): body for body in bodies}.values()

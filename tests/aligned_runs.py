@@ -7,7 +7,7 @@ import torch
 
 from pretrain.build import new_model
 from pretrain.config import PretrainConfig
-from pretrain.model.encoder import MaskedLM
+from pretrain.model.language_model import LanguageModel
 from pretrain.prepare import prepare
 from probes.models.opening import of_run
 from probes.models.pretrained import Pretrained, Reader
@@ -38,7 +38,7 @@ def plain_ids(reader: Reader, words: list[str]) -> tuple[list[int], list[range]]
     return [*ids, reader.specials.eos], columns
 
 
-def plain_states(body: MaskedLM, reader: Reader, words: list[str], layer: int, subword: str) -> list[torch.Tensor]:
+def plain_states(body: LanguageModel, reader: Reader, words: list[str], layer: int, subword: str) -> list[torch.Tensor]:
     """Return the vector of each word, then those of <s> and </s>. The sentence is read alone."""
     from pretrain.model.text import Text
 

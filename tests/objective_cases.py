@@ -11,7 +11,7 @@ from transformers import RobertaForMaskedLM
 
 from pretrain.config import ModelConfig, SharingConfig
 from pretrain.data.batch import IGNORE, Batch, RowGroup, Rows
-from pretrain.model.encoder import MaskedLM
+from pretrain.model.roberta import MaskedLM
 from pretrain.model.to_hf import to_hf
 from pretrain.objectives.table import NAMES
 from synthlang.vocabularies import OURS

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from pretrain.config import PretrainConfig
+from pretrain.model.roberta import DenseHead
 from pretrain.run import pretrain
 from probes.measures.probe_command import run_probe
 from probes.measures.probe_input import ProbeInput
@@ -30,6 +31,7 @@ def small_run(folder: Path, **settings: Any) -> Path:
 def unigram(run: Path, weights: NDArray[np.float64], language: str | None = None) -> Pretrained:
     """Open a run whose model predicts each id with a probability proportional to ``weights`` [V], in any context."""
     opened = open_pretrained(str(run), language)
+    assert isinstance(opened.model.head, DenseHead)
     with torch.no_grad():
         opened.model.head.norm.weight.zero_()
         opened.model.head.norm.bias.zero_()

@@ -23,7 +23,7 @@ from pretrain.model.text import Text
 from pretrain.model.to_hf import to_hf
 from pretrain.objectives.objective import Objective
 from pretrain.objectives.table import NAMES
-from tests.encoder_cases import HALVES, IDS, KINDS, MIXED, PAD, SIZE, WIDTH, batch_of
+from tests.model_cases import HALVES, IDS, KINDS, MIXED, PAD, SIZE, WIDTH, batch_of
 from tests.refusals import refused
 
 SHAPE = ModelConfig(kind="gpt2", layers=3, heads=2, hidden=12, feed_forward=20, dropout=0.0, init_std=0.3)

@@ -9,7 +9,7 @@ import torch
 from scipy.stats import ortho_group
 
 from pretrain.config import ModelConfig, SharingConfig
-from pretrain.model.encoder import MaskedLM
+from pretrain.model.roberta import MaskedLM
 from pretrain.model.text import Text
 from probes.measures.maps.probe import maps_probe
 from probes.measures.probe_input import ProbeInput

@@ -5,7 +5,7 @@ import pytest
 
 from pretrain.config import PretrainConfig
 from pretrain.cost import ModelSize, pretraining_flops, size_of_run
-from pretrain.model.encoder import MaskedLM
+from pretrain.model.roberta import MaskedLM
 from synthlang.config import parse
 from tests.tiny import PRETRAIN, changed
 

@@ -13,7 +13,7 @@ from scipy.linalg import orthogonal_procrustes
 from scipy.stats import ortho_group
 
 from pretrain.config import ModelConfig, SharingConfig
-from pretrain.model.encoder import MaskedLM
+from pretrain.model.roberta import MaskedLM
 from pretrain.model.text import Text
 from probes import states as sentence_vectors
 from probes.models.aligned import Aligned, read_aligned

@@ -11,7 +11,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 from pretrain.config import ModelConfig, PretrainConfig, SharingConfig
-from pretrain.model.encoder import MaskedLM
+from pretrain.model.roberta import MaskedLM
 from pretrain.run import pretrain
 from probes import scoring
 from probes.models.opening import open_pretrained

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import torch
 
-from pretrain.model.encoder import MaskedLM
+from pretrain.model.roberta import MaskedLM
 from probes.transfer import movement as movements
 from probes.transfer.movement import movement
-from tests.encoder_cases import KINDS, SHAPE, model_of
+from tests.model_cases import KINDS, SHAPE, model_of
 from tests.test_transfer_run import transfer_of
 
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from pretrain.config import ModelConfig, SharingConfig
-from pretrain.model.encoder import MaskedLM
+from pretrain.model.roberta import MaskedLM
 from pretrain.model.text import Text
 from probes.transfer.config import TransferConfig
 from probes.transfer.tasks.base import NO_LABEL, task_of

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from pretrain.config import ModelConfig, SharingConfig
-from pretrain.model.encoder import MaskedLM
+from pretrain.model.roberta import MaskedLM
 from pretrain.model.text import Text
 from probes.models.pretrained import Role
 from probes.transfer.config import FeaturesConfig, FineTuneConfig

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from pretrain.adjust.batches import SideWords
 from pretrain.config.model import numbered
 from pretrain.hub import longest_input
-from pretrain.model.encoder import MaskedLM
+from pretrain.model.language_model import LanguageModel
 from pretrain.model.text import Text
 
 Subword = Literal["start", "end", "mean"]
@@ -26,7 +26,7 @@ def encoder_of(model: nn.Module) -> nn.Module:
 
 def layer_count(encoder: nn.Module) -> int:
     """Return the number of layers above the embeddings."""
-    if isinstance(encoder, MaskedLM):
+    if isinstance(encoder, LanguageModel):
         return encoder.shape.layers
     config: Any = encoder.config
     return int(config.num_hidden_layers)
@@ -50,9 +50,9 @@ def layer_states(encoder: nn.Module, words: SideWords, layers: Sequence[int]) ->
     padding, and their states are 0.
     """
     full = words.input_ids.shape[1]
-    width = min(full, encoder.embeddings.length if isinstance(encoder, MaskedLM) else longest_input(encoder))
+    width = min(full, encoder.embeddings.length if isinstance(encoder, LanguageModel) else longest_input(encoder))
     ids, mask = words.input_ids[:, :width], words.mask[:, :width]
-    if isinstance(encoder, MaskedLM):
+    if isinstance(encoder, LanguageModel):
         states = encoder.read(Text.of(ids, words.language, mask.bool()), layers=layers)
     else:
         count = layer_count(encoder)

@@ -12,10 +12,10 @@ from torch import Tensor
 
 from pretrain.config import SharingConfig
 from pretrain.hub import Base, check_weights, load_model, open_base
-from pretrain.model.encoder import MaskedLM
 from pretrain.model.from_xlm import bert_config, bert_names
 from pretrain.model.hf_names import ARCHITECTURES
 from pretrain.model.kinds import KINDS, kind_of
+from pretrain.model.language_model import LanguageModel
 from synthlang.errors import InputError
 from synthlang.vocabularies import Extension
 from synthlang.vocabularies.xlm_tokenizer import XLM
@@ -34,7 +34,7 @@ def from_hf(
     initialise: str = "pieces",
     length: int | None = None,
     dropout: float | None = None,
-) -> MaskedLM:
+) -> LanguageModel:
     """Return the checkpoint ``name`` as a model that computes the same function for every language.
 
     Language embeddings are 0, except that an XLM keeps its own (``ids`` must then have its languages in order).
@@ -43,8 +43,8 @@ def from_hf(
     Args:
         name: A folder, or a name on the hub.
         sharing: Shared and separate parts.
-        ids: As in MaskedLM.
-        size: As in MaskedLM, including the rows of the ``extension``.
+        ids: As in LanguageModel.
+        size: As in LanguageModel, including the rows of the ``extension``.
         language_ids: True to add language embeddings.
         seed: Seed of random rows.
         extension: New subwords.
@@ -176,7 +176,7 @@ def _config(base: Base, name: str) -> Any:
 
 
 def _extended(
-    words: Tensor, bias: Tensor, extension: Extension, initialise: str, model: MaskedLM
+    words: Tensor, bias: Tensor, extension: Extension, initialise: str, model: LanguageModel
 ) -> tuple[Tensor, Tensor]:
     """Append rows for the new ids to the word embeddings and biases (see ExtendSpec)."""
     new = torch.zeros(len(extension.ids), words.shape[1])

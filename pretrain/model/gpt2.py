@@ -19,8 +19,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from pretrain.model.attention import Kept, Layer
-from pretrain.model.dropout import add_dropout, dropout
-from pretrain.model.encoder import Direct, Head, MaskedLM
+from pretrain.model.dropout import add_dropout
+from pretrain.model.language_model import LanguageModel
 from pretrain.model.tensors import TensorBatch
 from pretrain.model.text import Text
 
@@ -42,8 +42,8 @@ class PreNormLayer(Layer):
         return add_dropout(x, hidden, self.rate, keep[2], self.training)
 
 
-class CausalLM(MaskedLM):
-    """A causal language model of one or more languages. Its arguments are those of MaskedLM.
+class CausalLM(LanguageModel):
+    """A causal language model of one or more languages. Its arguments are those of `LanguageModel`.
 
     ``norm`` is the LayerNorm after the last layer, and there is none after the embeddings.
     """
@@ -52,24 +52,12 @@ class CausalLM(MaskedLM):
     layer_type: ClassVar[type[Layer]] = PreNormLayer
     biased: ClassVar[bool] = False
 
-    def _new_head(self) -> Head:
-        return Direct()
-
     def _initialise(self, seed: int) -> None:
         super()._initialise(seed)
         with torch.no_grad():
             for name, parameter in self.named_parameters():
                 if name.endswith((".out.weight", ".down.weight")):
                     parameter.mul_((2 * self.shape.layers) ** -0.5)
-
-    def embed(
-        self, input_ids: Tensor, languages: Tensor, positions: Tensor | None, segments: Tensor | None = None
-    ) -> Tensor:
-        """Return the input of the first layer, [r, w, d]. See ``Embeddings.forward`` for the arguments."""
-        x: Tensor = self.embeddings(input_ids, languages, positions, segments)
-        rate = self.shape.dropout
-        keep = self.noise.keep(rate, *x.shape) if self.training and rate else None
-        return dropout(x, rate, keep, self.training)
 
     def last(self, x: Tensor) -> Tensor:
         """Return the output of the last layer from its states ``x``, as transformers counts it: after LayerNorm."""

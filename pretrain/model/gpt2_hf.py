@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from pretrain.config import ModelConfig
 from pretrain.model.attention import SeparateLayers
-from pretrain.model.encoder import MaskedLM
 from pretrain.model.hf_names import PARTS
+from pretrain.model.language_model import LanguageModel
 from synthlang.vocabularies import OURS
 
 if TYPE_CHECKING:
@@ -49,14 +49,14 @@ def shape_of(config: Any, dropout: float | None) -> ModelConfig:
     )
 
 
-def take_words(_: MaskedLM, source: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+def take_words(_: LanguageModel, source: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
     """Remove the word embeddings from the weights of a checkpoint, and return them with a bias of 0, [V, d] and [V]."""
     words = source.pop(f"{BODY}.wte.weight")
     source.pop(TIED, None)
     return words, words.new_zeros(len(words))
 
 
-def fill(model: MaskedLM, source: dict[str, Tensor], words: Tensor, _: Tensor) -> None:
+def fill(model: LanguageModel, source: dict[str, Tensor], words: Tensor, _: Tensor) -> None:
     """Copy the weights of a checkpoint into our model, and remove them from ``source``.
 
     ``words`` [V, d] has a row for each id of the model. Weights that the model lacks stay in ``source``.
@@ -75,7 +75,7 @@ def fill(model: MaskedLM, source: dict[str, Tensor], words: Tensor, _: Tensor) -
                 copy.get_parameter(part).copy_(weight.t() if weight.ndim == 2 else weight)
 
 
-def to_gpt2(model: MaskedLM, language: int) -> tuple[PretrainedConfig, dict[str, Tensor]]:
+def to_gpt2(model: LanguageModel, language: int) -> tuple[PretrainedConfig, dict[str, Tensor]]:
     """Return the config and weights of an equal GPT2LMHeadModel for one language (see ``to_hf``).
 
     The embedding of the language is added to the positions.
@@ -93,7 +93,7 @@ def to_gpt2(model: MaskedLM, language: int) -> tuple[PretrainedConfig, dict[str,
     return _config(model), state
 
 
-def _modules(model: MaskedLM) -> list[tuple[str, list[nn.Module]]]:
+def _modules(model: LanguageModel) -> list[tuple[str, list[nn.Module]]]:
     """Return each module except the embeddings with its name in transformers: one, or a copy for each language."""
     found: list[tuple[str, list[nn.Module]]] = [("ln_f", [model.norm])]
     for number, layer in enumerate(model.layers):
@@ -102,7 +102,7 @@ def _modules(model: MaskedLM) -> list[tuple[str, list[nn.Module]]]:
     return found
 
 
-def _config(model: MaskedLM) -> PretrainedConfig:
+def _config(model: LanguageModel) -> PretrainedConfig:
     """Return the config of transformers. Settings that we do not have come from the original checkpoint."""
     from transformers import GPT2Config
 

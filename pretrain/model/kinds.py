@@ -10,9 +10,10 @@ from torch import Tensor
 
 from pretrain.config import ModelConfig
 from pretrain.model import gpt2_hf, roberta_hf
-from pretrain.model.encoder import MaskedLM
 from pretrain.model.gpt2 import CausalLM
 from pretrain.model.hf_names import ARCHITECTURES
+from pretrain.model.language_model import LanguageModel
+from pretrain.model.roberta import MaskedLM
 from synthlang.vocabularies.xlm_tokenizer import XLM
 
 if TYPE_CHECKING:
@@ -35,15 +36,15 @@ class Kind:
         to_hf: Function from our model and a language to the config and the weights of an equal model of transformers.
     """
 
-    model: type[MaskedLM]
+    model: type[LanguageModel]
     architectures: tuple[str, ...]
     auto: str
     needed: Mapping[str, Any]
     epsilon: Callable[[Any], float]
     shape: Callable[[Any, float | None], ModelConfig]
-    take_words: Callable[[MaskedLM, dict[str, Tensor]], tuple[Tensor, Tensor]]
-    fill: Callable[[MaskedLM, dict[str, Tensor], Tensor, Tensor], None]
-    to_hf: Callable[[MaskedLM, int], tuple[PretrainedConfig, dict[str, Tensor]]]
+    take_words: Callable[[LanguageModel, dict[str, Tensor]], tuple[Tensor, Tensor]]
+    fill: Callable[[LanguageModel, dict[str, Tensor], Tensor, Tensor], None]
+    to_hf: Callable[[LanguageModel, int], tuple[PretrainedConfig, dict[str, Tensor]]]
 
     @property
     def auto_class(self) -> Any:

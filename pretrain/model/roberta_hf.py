@@ -9,9 +9,10 @@ from torch import Tensor, nn
 
 from pretrain.config import ModelConfig
 from pretrain.model.attention import SeparateLayers
-from pretrain.model.encoder import MaskedLM
 from pretrain.model.from_xlm import LANGUAGES, xlm_names
 from pretrain.model.hf_names import ARCHITECTURES, LAYER, PARTS, QKV, Names
+from pretrain.model.language_model import LanguageModel
+from pretrain.model.roberta import DenseHead
 from synthlang.vocabularies import OURS
 from synthlang.vocabularies.xlm_tokenizer import XLM
 
@@ -27,7 +28,7 @@ NEEDED: dict[str, Any] = {
 }
 
 
-def names_of(model: MaskedLM) -> Names:
+def names_of(model: LanguageModel) -> Names:
     """Return the names of a model's parts in transformers. The layers of an XLM are those of BERT."""
     return ARCHITECTURES["bert" if model.architecture == XLM else model.architecture]
 
@@ -44,13 +45,13 @@ def shape_of(config: Any, dropout: float | None) -> ModelConfig:
     )
 
 
-def take_words(model: MaskedLM, source: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+def take_words(model: LanguageModel, source: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
     """Remove word embeddings [V, d] and output bias [V] from the weights of a checkpoint, and return them."""
     names = names_of(model)
     return source.pop(f"{names.body}.embeddings.word_embeddings.weight"), source.pop(names.bias)
 
 
-def fill(model: MaskedLM, source: dict[str, Tensor], words: Tensor, bias: Tensor) -> None:
+def fill(model: LanguageModel, source: dict[str, Tensor], words: Tensor, bias: Tensor) -> None:
     """Copy the weights of a checkpoint into our model, and remove them from ``source``.
 
     ``words`` [V, d] and ``bias`` [V] have a row for each id of the model. Weights that the model lacks stay in
@@ -58,7 +59,7 @@ def fill(model: MaskedLM, source: dict[str, Tensor], words: Tensor, bias: Tensor
     """
     names = names_of(model)
     _fill_embeddings(model, source, names, words, bias)
-    if model.architecture != XLM:
+    if isinstance(model.head, DenseHead):
         _take(source, names.dense, model.head.dense)
         _take(source, names.norm, model.head.norm)
     for number, layer in enumerate(model.layers):
@@ -84,7 +85,9 @@ def _fill_layer(source: dict[str, Tensor], place: str, layer: nn.Module) -> None
             copy.get_submodule("qkv").get_parameter(part).copy_(fused)
 
 
-def _fill_embeddings(model: MaskedLM, source: dict[str, Tensor], names: Names, words: Tensor, bias: Tensor) -> None:
+def _fill_embeddings(
+    model: LanguageModel, source: dict[str, Tensor], names: Names, words: Tensor, bias: Tensor
+) -> None:
     tables, place = model.embeddings, f"{names.body}.embeddings"
     before = model.pad + 1 if names.counts_from_pad else 0
     types = source.pop(f"{place}.token_type_embeddings.weight")
@@ -99,7 +102,7 @@ def _fill_embeddings(model: MaskedLM, source: dict[str, Tensor], names: Names, w
     _take(source, f"{place}.LayerNorm", model.norm)
 
 
-def to_roberta(model: MaskedLM, language: int) -> tuple[PretrainedConfig, dict[str, Tensor]]:
+def to_roberta(model: LanguageModel, language: int) -> tuple[PretrainedConfig, dict[str, Tensor]]:
     """Return the config and weights of an equal encoder of Hugging Face for one language (see ``to_hf``)."""
     is_xlm, names, shape, tables = model.architecture == XLM, names_of(model), model.shape, model.embeddings
     words, bias = tables.whole(language)
@@ -115,7 +118,7 @@ def to_roberta(model: MaskedLM, language: int) -> tuple[PretrainedConfig, dict[s
         names.bias: bias,
         **_pair(f"{body}.LayerNorm", model.norm),
     }
-    if not is_xlm:
+    if isinstance(model.head, DenseHead):
         state |= _pair(names.dense, model.head.dense) | _pair(names.norm, model.head.norm)
     for number, layer in enumerate(model.layers):
         own = layer.copy(language) if isinstance(layer, SeparateLayers) else layer
@@ -137,7 +140,7 @@ def _layer_to_hf(layer: nn.Module, place: str) -> dict[str, Tensor]:
     return state
 
 
-def _hf_config(model: MaskedLM, names: Names, before: int) -> PretrainedConfig:
+def _hf_config(model: LanguageModel, names: Names, before: int) -> PretrainedConfig:
     """Return the Hugging Face config. Settings that we do not have come from the original checkpoint."""
     import transformers
 
@@ -166,7 +169,7 @@ def _hf_config(model: MaskedLM, names: Names, before: int) -> PretrainedConfig:
     return config
 
 
-def _xlm_config(model: MaskedLM) -> PretrainedConfig:
+def _xlm_config(model: LanguageModel) -> PretrainedConfig:
     """Return the config of an XLM with learned positions and without language embeddings."""
     from transformers import XLMConfig
 

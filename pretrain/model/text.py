@@ -1,4 +1,4 @@
-"""Rows of text as an encoder reads them, for fine-tuning and probes."""
+"""Rows of text as a model reads them, for fine-tuning and probes."""
 
 from __future__ import annotations
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from pretrain.model.encoder import MaskedLM
 from pretrain.model.kinds import kind_of
+from pretrain.model.language_model import LanguageModel
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
 
 
-def to_hf(model: MaskedLM, language: int) -> tuple[PretrainedConfig, dict[str, Tensor]]:
+def to_hf(model: LanguageModel, language: int) -> tuple[PretrainedConfig, dict[str, Tensor]]:
     """Return the config and weights of an equal Hugging Face model for one language.
 
     The weights are float32 copies on the CPU, and have the names of the class in the config's ``architectures``.

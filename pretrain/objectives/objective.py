@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from pretrain.data.batch import IGNORE, Batch, RowGroup
-from pretrain.model.encoder import MaskedLM
+from pretrain.model.language_model import LanguageModel
 from pretrain.model.tensors import TensorBatch
 from pretrain.objectives.table import NAMES, TERMS
 from pretrain.objectives.term import OwnLoss
@@ -92,7 +92,7 @@ class Objective:
         return {name: count(part) for name, part in self.parts.items()}
 
     def sums(
-        self, model: MaskedLM, batch: TensorBatch, scales: Mapping[str, Tensor] | None = None
+        self, model: LanguageModel, batch: TensorBatch, scales: Mapping[str, Tensor] | None = None
     ) -> dict[str, Tensor]:
         """Return the sum of each loss, [] each, in nats for labelled positions.
 

@@ -49,7 +49,7 @@ class OwnLoss(Protocol):
         ...
 
     def sum(self, model: Any, batch: TensorBatch) -> torch.Tensor:
-        """Return the sum of the loss over a batch, [] float32. ``model`` is a MaskedLM."""
+        """Return the sum of the loss over a batch, [] float32. ``model`` is a LanguageModel."""
         ...
 
 

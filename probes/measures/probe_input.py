@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pretrain.adjust.vectors import Subword
-from pretrain.model.encoder import MaskedLM
+from pretrain.model.language_model import LanguageModel
 from probes.measures.settings import InputConfig
 from probes.models.aligned import Aligned, read_aligned
 from probes.models.pretrained import Pretrained, Reader, Role
@@ -53,7 +53,7 @@ class ProbeInput:
         """True if one model reads both languages."""
         return self.pretrained.model is self.pretrained.target_model
 
-    def body(self, role: Role) -> MaskedLM:
+    def body(self, role: Role) -> LanguageModel:
         """Return the model that reads a language."""
         return self.pretrained.target_model if role == "target" else self.pretrained.model
 

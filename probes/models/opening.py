@@ -17,8 +17,8 @@ from pretrain.checkpoints import disk_errors
 from pretrain.config import PretrainConfig, SharingConfig
 from pretrain.folder import EXPORT, export_sizes
 from pretrain.hub import Base, open_base
-from pretrain.model.encoder import MaskedLM
 from pretrain.model.from_hf import from_hf
+from pretrain.model.language_model import LanguageModel
 from pretrain.model.to_hf import to_hf
 from pretrain.run import open_run
 from probes.models.names import adjusted_from, derived_language, is_run, model_path
@@ -84,7 +84,7 @@ def open_pretrained(
 def of_run(
     config: PretrainConfig,
     artifacts: Artifacts,
-    model: MaskedLM,
+    model: LanguageModel,
     record: str,
     language: str | None = None,
     natural: bool = False,
@@ -178,7 +178,7 @@ def _no_language_named(model: str) -> InputError:
 # --- bodies and tokenizers ---
 
 
-def body_of(base: Base, checkpoints: Iterable[Checkpoint], languages: int = 1) -> MaskedLM:
+def body_of(base: Base, checkpoints: Iterable[Checkpoint], languages: int = 1) -> LanguageModel:
     """Load a model without the head of a task.
 
     Args:
@@ -219,7 +219,7 @@ def open_original(pretrained: Pretrained) -> Base | None:
     return base
 
 
-def load_original(base: Base, pretrained: Pretrained) -> MaskedLM:
+def load_original(base: Base, pretrained: Pretrained) -> LanguageModel:
     """Load the model f⁰ of continual learning, whose files `open_original` located.
 
     Args:
@@ -268,7 +268,7 @@ def languages_of(model: str, opened: Pretrained) -> Languages:
     return {name: (tokenizer_of(name or "source", checkpoint), 0) for name, checkpoint in checkpoints.items()}
 
 
-def write_model(body: MaskedLM, languages: Languages, folder: Path, record: Mapping[str, Any]) -> None:
+def write_model(body: LanguageModel, languages: Languages, folder: Path, record: Mapping[str, Any]) -> None:
     """Write one Hugging Face model for each language, and then ``record`` as ``folder/done.json``.
 
     A model is written with its tokenizer to ``folder/export/<language>``, or to ``folder/export`` for the name "". The

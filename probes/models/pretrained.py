@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pretrain.artifacts import Artifacts
 from pretrain.config import PretrainConfig
-from pretrain.model.encoder import MaskedLM
+from pretrain.model.language_model import LanguageModel
 from probes.models.names import derived_numbers, no_language, requested_language
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
@@ -83,8 +83,8 @@ class Pretrained:
         numbers: The number of each language, by name, in an XLM with language embeddings. Other models have none.
     """
 
-    model: MaskedLM
-    target_model: MaskedLM
+    model: LanguageModel
+    target_model: LanguageModel
     source: Reader
     target: Reader
     name: str

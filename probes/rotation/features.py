@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from pretrain.adjust.vectors import Subword, layer_numbers
-from pretrain.model.encoder import MaskedLM
+from pretrain.model.language_model import LanguageModel
 from probes.models.aligned import Aligned, read_aligned
 from probes.models.pretrained import Pretrained, Role
 from probes.rotation.dictionary import lowered_text, named_translations, translations
@@ -128,7 +128,7 @@ def fit_rotation(
             dictionary occurs in the sentences, models differ in hidden size, or a model lacks a layer. With
             ``config.map``: the maps cannot be read, or belong to other models, layers or subwords.
     """
-    bodies: dict[Role, MaskedLM] = {"target": pretrained.target_model, "source": pretrained.model}
+    bodies: dict[Role, LanguageModel] = {"target": pretrained.target_model, "source": pretrained.model}
     sizes = {body.shape.hidden for body in bodies.values()}
     if len(sizes) > 1:
         reason = f"the two models have different hidden sizes, {' and '.join(map(str, sorted(sizes)))}"

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from pretrain.adjust.batches import PairBatches, SinglePairBatches
 from pretrain.adjust.loss import AlignmentLoss
-from pretrain.model.encoder import MaskedLM
+from pretrain.model.language_model import LanguageModel
 from probes.models.aligned import Aligned
 from probes.models.pretrained import Pretrained
 from probes.transfer.config import ContinualConfig
@@ -32,10 +32,10 @@ class Continual:
         self,
         config: ContinualConfig,
         pretrained: Pretrained,
-        body: MaskedLM,
+        body: LanguageModel,
         seed: int,
         texts: Sequence[Aligned],
-        before: MaskedLM | None = None,
+        before: LanguageModel | None = None,
     ) -> None:
         if pretrained.source.specials != pretrained.target.specials:
             reason = "the two languages have different special tokens in the model"

@@ -15,7 +15,7 @@ from pretrain.adjust.vectors import layer_numbers
 from pretrain.config import ModelConfig
 from pretrain.model.attention import Layer, at_columns
 from pretrain.model.dropout import Noise
-from pretrain.model.encoder import MaskedLM
+from pretrain.model.language_model import LanguageModel
 from pretrain.model.text import Text
 from probes.models.pretrained import Role, bounded_batches
 from probes.rotation.features import Rotation
@@ -76,7 +76,7 @@ class Features(nn.Module):
 
     def __init__(
         self,
-        bodies: Mapping[Role, MaskedLM],
+        bodies: Mapping[Role, LanguageModel],
         config: FeaturesConfig,
         rotations: Mapping[Role, Rotation] | None = None,
         also_read: Sequence[int] = (),
@@ -101,10 +101,10 @@ class Features(nn.Module):
         self.top = nn.ModuleList(_new_layer(first, parts) for _ in range(config.top_layers))
         self.noise = Noise()
 
-    def body(self, role: Role) -> MaskedLM:
+    def body(self, role: Role) -> LanguageModel:
         """Return the copy of the model that reads the language ``role``. Its weights are fine-tuned or frozen."""
         body = self.bodies[self._of[role]]
-        assert isinstance(body, MaskedLM)
+        assert isinstance(body, LanguageModel)
         return body
 
     @property
@@ -123,7 +123,7 @@ class Features(nn.Module):
         """Make the dropout of the next forward pass a function of ``key``."""
         self.noise.seed(key_of("top", key), next(self.parameters()).device)
         for body in self.bodies:
-            assert isinstance(body, MaskedLM)
+            assert isinstance(body, LanguageModel)
             body.seed_dropout(key)
 
     def forward(self, batch: Batch) -> Tensor:
@@ -169,7 +169,7 @@ class Features(nn.Module):
             states = layer(states, batch.text.seen(), None, layer.draw(self.noise, rows, width, width))
         return states
 
-    def _freeze(self, body: MaskedLM, deepest: int) -> None:
+    def _freeze(self, body: LanguageModel, deepest: int) -> None:
         """Freeze unused weights and weights that the settings keep fixed. ``deepest`` is the last layer in use."""
         still = {"embeddings.bias", *(name for name, _ in body.named_parameters() if name.startswith("head."))}
         if self.config.freeze_embeddings:
@@ -181,7 +181,7 @@ class Features(nn.Module):
             parameter.requires_grad_(not (self.frozen or name in still or name.startswith(unread)))
 
 
-def _new_layer(body: MaskedLM, parts: int) -> Layer:
+def _new_layer(body: LanguageModel, parts: int) -> Layer:
     """Return a layer like those of the model but ``parts`` times as wide, initialised as in RoBERTa."""
     shape = body.shape
     sizes = {name: parts * getattr(shape, name) for name in ("heads", "hidden", "feed_forward")}

@@ -7,13 +7,13 @@ import math
 import torch
 from torch import Tensor
 
-from pretrain.model.encoder import MaskedLM
+from pretrain.model.language_model import LanguageModel
 
 ROWS = 8192
 """Number of rows of the word embeddings that are compared at once."""
 
 
-def movement(before: MaskedLM, after: MaskedLM) -> dict[str, float]:
+def movement(before: LanguageModel, after: LanguageModel) -> dict[str, float]:
     """Return the relative movement of the weights from ``before`` to the trained copy ``after``.
 
         embeddings   the mean of ‖e′ᵢ − eᵢ‖₂ / ‖eᵢ‖₂ over the rows i of the word embeddings that changed
@@ -46,7 +46,7 @@ def _of_rows(before: Tensor, after: Tensor) -> float:
 
 
 @torch.no_grad()
-def _of_layers(before: MaskedLM, after: MaskedLM) -> float:
+def _of_layers(before: LanguageModel, after: LanguageModel) -> float:
     """Return the relative movement of all parameters of the layers, or 0 if they are all zero."""
     lengths, moves = list[float](), list[float]()
     for old, new in zip(before.layers.parameters(), after.layers.parameters(), strict=True):

@@ -24,14 +24,14 @@ import torch
 from torch import Tensor
 
 from pretrain.hub import Base, open_base, pooler_of
-from pretrain.model.encoder import MaskedLM
+from pretrain.model.language_model import LanguageModel
 from probes.models.aligned import Aligned, read_aligned
 from probes.models.opening import load_original, open_original, write_model
 from probes.models.pretrained import Pretrained, Role
 from probes.rotation.features import Rotation, fit_rotation
 from probes.rotation.saved import maps_fingerprint
 from probes.rotation.settings import RotationConfig
-from probes.transfer.config import FORMAT, ContinualConfig, TransferConfig, check_subwords, check_tried, combinations
+from probes.transfer.config import FORMAT, ContinualConfig, TransferConfig, check_decoder, check_tried, combinations
 from probes.transfer.continual import Continual
 from probes.transfer.features import Features, TaskModel
 from probes.transfer.fit import Fitted, fine_tune, predict
@@ -126,7 +126,7 @@ class Transfer:
             maps_fingerprint(user_path(config.rotation.map))  # raises its errors before anything is read
         elif config.rotation is not None and config.rotation.dictionary is not None:
             read_muse(user_path(config.rotation.dictionary))
-        check_subwords(config, pretrained.model.causal or pretrained.target_model.causal)
+        check_decoder(config, pretrained.model.causal or pretrained.target_model.causal)
         self.pretrained, self.data, self.config = pretrained, data, config
         self.report, self.store, self.shared = report, store, shared
         self.name = f"{config.task} {pretrained.name} → {pretrained.language_name('target')}"
@@ -175,7 +175,7 @@ class Transfer:
         return open_original(self.pretrained)
 
     @cached_property
-    def _before(self) -> MaskedLM | None:
+    def _before(self) -> LanguageModel | None:
         return None if self._original is None else load_original(self._original, self.pretrained)
 
     @cached_property
@@ -292,7 +292,7 @@ class Transfer:
                 predictions.append(Predictions(test, seed, setting, ids, gold, said))
         return SeedResult(seed, self._scores(predictions), tuple(predictions), fits)
 
-    def tune(self, seed: int, folder: Path | None = None) -> tuple[MaskedLM, dict[str, Any]]:
+    def tune(self, seed: int, folder: Path | None = None) -> tuple[LanguageModel, dict[str, Any]]:
         """Fine-tune on the source language as `run` does, without tests.
 
         Returns:
@@ -358,7 +358,7 @@ class Transfer:
         }
 
     @property
-    def bodies(self) -> dict[Role, MaskedLM]:
+    def bodies(self) -> dict[Role, LanguageModel]:
         """The pretrained model of each language, before fine-tuning."""
         return {"source": self.pretrained.model, "target": self.pretrained.target_model}
 

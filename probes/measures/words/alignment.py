@@ -15,7 +15,7 @@ from pretrain.alignment import WordCredits
 from pretrain.artifacts import Artifacts
 from pretrain.build import trained_model
 from pretrain.config import PretrainConfig
-from pretrain.model.encoder import MaskedLM
+from pretrain.model.language_model import LanguageModel
 from pretrain.run import open_run
 from pretrain.word_pairs import WordPairs, credits_of, word_pairs
 from probes.report.page import Table
@@ -45,7 +45,7 @@ def alignment_of_run(run: Path, config: PretrainConfig, store: Store, report: Re
 
 
 def probe_alignment(
-    model: MaskedLM,
+    model: LanguageModel,
     config: PretrainConfig,
     artifacts: Artifacts,
     store: Store,
@@ -99,7 +99,7 @@ def probe_alignment(
 
 
 def _language(
-    model: MaskedLM,
+    model: LanguageModel,
     artifacts: Artifacts,
     pairs: WordPairs | None,
     number: int,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pretrain.alignment import pair_credits
-from pretrain.model.encoder import MaskedLM
+from pretrain.model.language_model import LanguageModel
 from pretrain.run import open_run
 from pretrain.word_pairs import distinct, places_in, rows_of
 from probes.measures.probe_input import ProbeInput
@@ -41,7 +41,7 @@ class _Candidates:
     """
 
     name: str
-    model: MaskedLM
+    model: LanguageModel
     reader: Reader
     ids: Ids
     seen: bool

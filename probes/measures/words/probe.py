@@ -15,7 +15,7 @@ from pretrain.build import new_model
 from pretrain.checkpoints import is_sound, load_weights
 from pretrain.config import PretrainConfig
 from pretrain.folder import own_steps
-from pretrain.model.encoder import MaskedLM
+from pretrain.model.language_model import LanguageModel
 from pretrain.run import store_of
 from probes.figures.drawing import Drawing
 from probes.figures.lines import Series, emergence
@@ -62,7 +62,7 @@ def _of_run(
     """Measure one language of a run. If the model is the run itself, also measure its checkpoints."""
     language, run = artifacts.languages[number].name, given.run
 
-    def measured(model: MaskedLM, at: str, report: Report = silent) -> dict[str, Any]:
+    def measured(model: LanguageModel, at: str, report: Report = silent) -> dict[str, Any]:
         """Return the alignment of all languages. An error names the model and the checkpoint ``at``."""
         try:
             own = given.config.of(WordsConfig)

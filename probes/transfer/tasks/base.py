@@ -32,7 +32,7 @@ class Batch:
     """The rows of a step.
 
     Attributes:
-        text: The token ids of the rows, as input of the encoder.
+        text: The token ids of the rows, as input of the model.
         words: [rows, k, 2] int64, the first and the last column of the subwords of each word to predict. It is None if
             the head predicts columns instead of words.
         mask: [rows, k] bool, False for padding. Without ``words``, it is [rows, width] with the columns to predict.

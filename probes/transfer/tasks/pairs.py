@@ -172,7 +172,7 @@ class PairRows:
         return first + 1 + gap
 
     def text(self, rows: Ints) -> Text:
-        """Return the rows as input of an encoder, padded to the longest of them."""
+        """Return the rows as input of a model, padded to the longest of them."""
         specials, bert = self.readers[0].specials, self.readers[0].bert
         begin, (a, b) = self.begin(rows), self.size[rows].T
         head = self._first_block(rows) if self.in_blocks else 0

@@ -202,7 +202,7 @@ class ParserHead(Head):
     """The biaffine parser of Dozat & Manning 2017.
 
     Arcs have the scores s[i, j] = dᵢᵀ U hⱼ + bᵀ hⱼ (equation 6), and relations [dᵢ; 1]ᵀ Uᵣ [hⱼ; 1] (equation 3). The
-    state of ``<s>`` represents the root. Bilinear weights start at 0, so that all heads are equally likely. With
+    state of the row represents the root. Bilinear weights start at 0, so that all heads are equally likely. With
     ``root_relation``, this relation is decoded for the arc of the root and for no other arc.
     """
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from pretrain.config import ModelConfig, SharingConfig
 from pretrain.data.batch import IGNORE, Batch, RowGroup
 from pretrain.model.attention import Layer, SeparateLayers
-from pretrain.model.encoder import MaskedLM
+from pretrain.model.roberta import DenseHead, MaskedLM
 from pretrain.model.tensors import TensorBatch
 
 SIZE, WIDTH, PAD, SLOTS = 21, 8, 1, 3
@@ -120,9 +120,11 @@ def _plain_row(model: MaskedLM, batch: TensorBatch, row: int) -> Tensor:
     for layer in model.layers:
         own = [layer.copy(m) if isinstance(layer, SeparateLayers) else layer for m in copies]
         x = _plain_layer([module for module in own if isinstance(module, Layer)], x, seen)
+    head = model.head
+    assert isinstance(head, DenseHead)
     losses = []
     for slot, label in zip(batch.masked[row].tolist(), batch.labels[row].tolist(), strict=True):
-        state = norm(model.head.norm, gelu(model.head.dense.weight @ x[slot] + model.head.dense.bias))
+        state = norm(head.norm, gelu(head.dense.weight @ x[slot] + head.dense.bias))
         member = members[slot]
         restricted = model.sharing.softmax == "language"
         tokens = IDS[member].tolist() if restricted else list(range(SIZE))

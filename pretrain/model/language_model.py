@@ -1,8 +1,8 @@
-"""RoBERTa's encoder with separate parts for languages, and losses at the masked positions only.
+"""A transformer language model with separate parts for languages, and losses at the labelled positions only.
 
-The model is numerically equal to transformers' RobertaForMaskedLM and BertForMaskedLM. Work that no loss needs is left
-out: queries and the feed-forward network of the last layer, and the projection to the vocabulary, are computed only at
-the masked positions.
+Each kind of model is a subclass: the encoder in `pretrain.model.roberta` and the decoder in `pretrain.model.gpt2`. Work
+that no loss needs is left out. In an encoder, queries and the feed-forward network of the last layer, and the
+projection to the vocabulary, are computed only at the masked positions.
 """
 
 from __future__ import annotations
@@ -151,34 +151,18 @@ def _places(ids: Sequence[NDArray[np.int64]], size: int) -> NDArray[np.int64]:
 
 
 class Head(nn.Module):
-    """The layers between the last layer and the tied output: dense, GELU, LayerNorm."""
-
-    def __init__(self, hidden: int, epsilon: float) -> None:
-        super().__init__()
-        self.dense = nn.Linear(hidden, hidden)
-        self.norm = nn.LayerNorm(hidden, eps=epsilon)
+    """The layers between the last layer and the tied output: none, as in XLM and GPT-2."""
 
     def forward(self, x: Tensor) -> Tensor:
-        """Apply the three layers to states of any shape […, d]."""
-        y: Tensor = self.norm(F.gelu(self.dense(x)))
-        return y
-
-
-class Direct(Head):
-    """A head that passes the last states to the output unchanged, as in XLM and GPT-2."""
-
-    def __init__(self) -> None:
-        nn.Module.__init__(self)
-
-    def forward(self, x: Tensor) -> Tensor:
+        """Apply the layers to states of any shape […, d]."""
         return x
 
 
-class MaskedLM(nn.Module):
+class LanguageModel(nn.Module):
     """A language model of one or more languages, with random weights that are a function of the arguments.
 
     Args:
-        shape: Shape of the encoder.
+        shape: Shape of the model.
         sharing: Shared and separate parts.
         ids: The sorted ids of each language, with the special tokens.
         size: Number of ids, which is the number of rows of a shared embedding.
@@ -186,7 +170,7 @@ class MaskedLM(nn.Module):
         pad: Id of the padding token, for exports.
         language_ids: True to add language embeddings.
         seed: Seed of the weights.
-        architecture: Name of the architecture in transformers (default: XLM for a linear output, and else RoBERTa).
+        architecture: Name of the architecture in transformers (default: XLM for a linear output, and else the kind).
         epsilon: Epsilon of LayerNorm (default: the architecture's).
 
     Attributes:
@@ -235,7 +219,7 @@ class MaskedLM(nn.Module):
         self._initialise(seed)
 
     def _new_head(self) -> Head:
-        return Direct() if self.architecture == XLM else Head(self.shape.hidden, self.epsilon)
+        return Head()
 
     def _initialise(self, seed: int) -> None:
         generator = torch.Generator().manual_seed(key_of("init", seed) >> 1)  # torch takes signed 64-bit seeds
@@ -262,6 +246,10 @@ class MaskedLM(nn.Module):
     def seen(self, rows: TensorBatch | Text) -> Tensor | None:
         """Return the attention mask of rows as ``Layer.forward`` takes it."""
         return rows.seen()
+
+    def first(self, x: Tensor) -> Tensor:
+        """Return the input of the first layer, before dropout, from the sum of the embeddings ``x``."""
+        return x
 
     def last(self, x: Tensor) -> Tensor:
         """Return the output of the last layer from its states ``x``."""
@@ -382,7 +370,7 @@ class MaskedLM(nn.Module):
         self, input_ids: Tensor, languages: Tensor, positions: Tensor | None, segments: Tensor | None = None
     ) -> Tensor:
         """Return the input of the first layer, [r, w, d]. See ``Embeddings.forward`` for the arguments."""
-        x = self.norm(self.embeddings(input_ids, languages, positions, segments))
+        x = self.first(self.embeddings(input_ids, languages, positions, segments))
         rate = self.shape.dropout
         keep = self.noise.keep(rate, *x.shape) if self.training and rate else None
         return dropout(x, rate, keep, self.training)

@@ -14,9 +14,9 @@ from torch.nn import functional as F
 from pretrain.config import ModelConfig
 from pretrain.data.batch import IGNORE, RowGroup
 from pretrain.model.dropout import Noise, add_dropout, dropout
-from pretrain.model.encoder import MaskedLM
+from pretrain.model.roberta import MaskedLM
 from pretrain.model.text import WORTH, Packed, Text
-from tests.encoder_cases import IDS, KINDS, MIXED, PAD, SHAPE, SIZE, WIDTH, batch_of, model_of, plain_losses
+from tests.model_cases import IDS, KINDS, MIXED, PAD, SHAPE, SIZE, WIDTH, batch_of, model_of, plain_losses
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -21,11 +21,11 @@ from transformers import (
 )
 
 from pretrain.config import ModelConfig, SharingConfig
-from pretrain.model.encoder import MaskedLM
 from pretrain.model.from_hf import from_hf
+from pretrain.model.language_model import LanguageModel
 from pretrain.model.to_hf import to_hf
 from synthlang.vocabularies import Extension
-from tests.encoder_cases import IDS, KINDS, SHAPE, SIZE, WIDTH, batch_of, model_of
+from tests.model_cases import IDS, KINDS, SHAPE, SIZE, WIDTH, batch_of, model_of
 from tests.refusals import refused
 
 ALL = np.arange(SIZE)
@@ -55,13 +55,13 @@ def foreign(kind: str, **settings: Any) -> Any:
     return model.eval()
 
 
-def logits(model: MaskedLM, ids: Tensor, member: int, valid: Tensor | None = None) -> Tensor:
+def logits(model: LanguageModel, ids: Tensor, member: int, valid: Tensor | None = None) -> Tensor:
     weight, bias = model.embeddings.outputs([member], restrict=False)[member]
     states: Tensor = model.head(model.hidden(ids, member, valid))
     return states @ weight.T + bias
 
 
-def start(folder: Path, sharing: SharingConfig = KINDS["shared"], **options: Any) -> MaskedLM:
+def start(folder: Path, sharing: SharingConfig = KINDS["shared"], **options: Any) -> LanguageModel:
     settings: dict[str, Any] = {"ids": (ALL, ALL), "size": SIZE, "language_ids": False, "seed": 0} | options
     return from_hf(str(folder), sharing, **settings).eval()
 
