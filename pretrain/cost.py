@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from pretrain.config import PretrainConfig
 
+PLAIN_OUTPUT = frozenset({"gpt2"})
+"""Kinds of models whose output has neither a dense layer nor a bias."""
 # Peak operations per second in dense bfloat16, from the manufacturer's data sheets.
 PEAKS = {"H200": 989.4e12, "H100 PCIe": 756e12, "H100": 989.4e12, "A100": 312e12, "L40S": 362e12, "L4": 121e12}
 
@@ -105,8 +107,8 @@ def size_of_run(config: PretrainConfig, ids: int | None = None, exported: bool =
         others=(model.positions or config.batch.length) * (parts if separate else 1)
         + (parts if config.objective.uses_language_ids else 0),
         copies=len(sharing.layers) * (parts - 1),
-        dense=model.kind == "roberta" and model.output == "dense",
-        biased=model.kind == "roberta",
+        dense=model.kind not in PLAIN_OUTPUT and model.output == "dense",
+        biased=model.kind not in PLAIN_OUTPUT,
     )
 
 

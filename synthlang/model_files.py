@@ -31,6 +31,8 @@ OTHER_NAMES = {
     "max_position_embeddings": ("n_positions",),
 }
 """Names of a size in the configs of XLM and GPT-2, by its name in others."""
+DECODERS = frozenset({"gpt2"})
+"""Architectures (``model_type``) of decoders. Their tokenizers may lack the special tokens that no text has."""
 SIZES = {"vocab_size": WIDTH, "n_langs": LAYERS} | {
     name: LAYERS if size in ("num_hidden_layers", "num_attention_heads") else WIDTH
     for size, others in OTHER_NAMES.items()

@@ -55,13 +55,6 @@ class ModelConfig(StrictModel):
         return self
 
     @model_validator(mode="after")
-    def _as_gpt2(self) -> ModelConfig:
-        if self.kind == "gpt2" and self.output != "dense":
-            reason, hint = "has no effect on gpt2, whose output is always linear", "leave output out"
-            raise InputError(reason, keys="output", hint=hint, code="no_effect")
-        return self
-
-    @model_validator(mode="after")
     def _as_xlm(self) -> ModelConfig:
         if self.output == "linear" and self.feed_forward != 4 * self.hidden:
             reason = f"{self.feed_forward} is not four times hidden ({self.hidden}), which output: linear needs"

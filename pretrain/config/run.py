@@ -18,6 +18,7 @@ from synthlang.errors import InputError
 from synthlang.files import safe_name
 from synthlang.fingerprint import fingerprint
 from synthlang.language import PARENT, NamedLanguage
+from synthlang.model_files import DECODERS
 from synthlang.references import ModelName, OmitDefaultFromHash, SourceSpec, resolved
 from synthlang.smoke import smaller
 from synthlang.vocabularies import ExtendSpec, VocabularySpec
@@ -219,11 +220,11 @@ class PretrainConfig(StrictModel):
 
     @model_validator(mode="after")
     def _kind_fits(self) -> PretrainConfig:
-        objective, is_decoder = self.objective, self.model.kind == "gpt2"
-        if self.start is None and objective.is_causal != is_decoder:
-            reason, hint = "the term clm needs a decoder", "set it to gpt2"
-            if is_decoder:
-                reason, hint = "gpt2 needs the term clm", "set objective.kind to clm, or leave model.kind out"
+        objective, kind = self.objective, self.model.kind
+        if self.start is None and objective.is_causal != (kind in DECODERS):
+            reason, hint = "the term clm needs a decoder", f"set it to {' or '.join(sorted(DECODERS))}"
+            if kind in DECODERS:
+                reason, hint = f"{kind} needs the term clm", "set objective.kind to clm, or leave model.kind out"
             raise InputError(reason, keys="model.kind", hint=hint, code="conflict")
         if objective.is_causal and "dict" in objective.terms and objective.dict_target != "switched":
             reason = f"a decoder cannot have {objective.dict_target}, because it only switches words of its input"

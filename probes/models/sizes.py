@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pretrain.config import PretrainConfig
-from pretrain.cost import ModelSize, size_of_run
+from pretrain.cost import PLAIN_OUTPUT, ModelSize, size_of_run
 from probes.models.names import adjusted_from, run_config
 from synthlang.files import read_json, user_path
 from synthlang.model_files import size_in
@@ -50,9 +50,8 @@ def size_of_model(model: str) -> ModelSize | None:
     if layers is None or hidden is None or words is None or positions is None:
         return KNOWN.get(Path(model).name)
     kind = settings.get("model_type")
-    return ModelSize(
-        layers, hidden, wide, words, words, positions, dense=kind not in ("gpt2", XLM), biased=kind != "gpt2"
-    )
+    plain = kind in PLAIN_OUTPUT
+    return ModelSize(layers, hidden, wide, words, words, positions, dense=not plain and kind != XLM, biased=not plain)
 
 
 def _settings_of(model: str) -> Any:

@@ -14,7 +14,7 @@ from tokenizers import Tokenizer
 from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.fingerprint import fingerprint
-from synthlang.model_files import CONFIG, check_tokenizer_file, model_config
+from synthlang.model_files import CONFIG, DECODERS, check_tokenizer_file, model_config
 from synthlang.vocabularies.space import Specials, digest
 from synthlang.vocabularies.xlm_tokenizer import XLM, xlm_tokenizer
 
@@ -81,7 +81,7 @@ def read_checkpoint(name: str) -> Checkpoint:
         reason = f"the tokenizer ({type(loaded).__name__}) has no fast version"
         raise InputError(reason, name, hint="convert the tokenizer to a tokenizer.json first", code="unsupported")
     _check_files(Path(place), name)
-    specials = _specials(loaded, name, causal=getattr(config, "model_type", None) == "gpt2")
+    specials = _specials(loaded, name, causal=getattr(config, "model_type", None) in DECODERS)
     if (path := paths.get(FILES[0])) is not None and not is_xlm:
         _read(place, lambda: _check_same(backend, Tokenizer.from_file(str(path)), name))
     tokenizer = _read(place, lambda: words_apart(backend, name))
