@@ -17,13 +17,14 @@ from pretrain.export import export_model
 from pretrain.folder import BEST, EXPORT, READINGS, export_sizes
 from pretrain.loop import Loop
 from pretrain.memory import check_memory
-from pretrain.model.encoder import MaskedLM
+from pretrain.model.language_model import LanguageModel
 from pretrain.prepare import prepare
 from pretrain.run_lock import check_folder, mark_folder, only_run, read_record
 from pretrain.sharded import gathered
 from pretrain.step import Step
 from pretrain.stopping import Flag
 from pretrain.trackers import check_trackers, end_trackers, start_trackers
+from pretrain.unread import check_read
 from pretrain.validation import Validation
 from synthlang.config import load
 from synthlang.errors import InputError
@@ -41,7 +42,7 @@ TEXT_REASONS = (CONTROL_WORDS, *REASONS)
 """Reasons whose counts in a text are shown before the first step."""
 
 
-class Trainer(Loop[MaskedLM, Batch]):
+class Trainer(Loop[LanguageModel, Batch]):
     """The loop of a pretraining run.
 
     Args:
@@ -146,15 +147,16 @@ def pretrain(
         stop: Flag that stops the run. Once the flag is set, the run saves a checkpoint and raises Stopped.
 
     Raises:
-        InputError: The folder holds something else or another process writes it, a library of a tracker is missing, the
-            launch or the memory does not suit the config, the data cannot be used (see ``prepare``), or a loss or
-            weight is not finite.
+        InputError: The folder holds something else or another process writes it, a library of a tracker is missing, a
+            key has no effect on the model, the launch or the memory does not suit the config, the data cannot be used
+            (see ``prepare``), or a loss or weight is not finite.
         Stopped: The run was stopped.
     """
     with only_run(run):
         if store is None or not any((run / name).is_file() for name in ("run.json", "config.yaml")):
             check_folder(run, config, _settings)
         check_trackers(config.trackers)
+        check_read(config)
         state = process_state()
         config.micro_batches(state.num_processes)
         check_memory(config, state.num_processes, state.device)

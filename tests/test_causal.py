@@ -32,9 +32,10 @@ from pretrain.objectives.table import NAMES, TERMS
 from pretrain.objectives.term import Term
 from pretrain.prepare import prepare
 from pretrain.run import Trainer, pretrain
+from pretrain.unread import RULES, check_read
 from probes.models.names import ModelLimits, limits_of_model, limits_of_run
 from probes.models.opening import open_pretrained
-from probes.transfer.config import FeaturesConfig, TransferConfig, check_subwords
+from probes.transfer.config import FeaturesConfig, TransferConfig, check_decoder
 from probes.transfer.features import Features
 from probes.transfer.result import seed_record
 from probes.transfer.run import Transfer
@@ -186,12 +187,37 @@ def test_the_terms_of_each_kind(kind):
         ({"model__kind": "roberta"}, "model.kind", "conflict"),
         ({"objective__kind": "mlm"}, "model.kind", "conflict"),
         ({"objective__kind": "dict_clm"}, "objective.dict_target", "conflict"),
-        ({"model__output": "linear", "model__feed_forward": 64}, "model.output", "no_effect"),
         ({"objective__weights": {"align": 2.0}}, "objective.weights", "conflict"),
     ],
 )
 def test_what_a_decoder_does_not_support(values, place, code):
     assert refused(config_of, **values) == (place, code)
+
+
+UNREAD: dict[str, Any] = {
+    "model.output": {"model__output": "linear", "model__feed_forward": 64},
+    "objective.mask_rate": {"objective__mask_rate": 0.3},
+    "objective.random_words": {"objective__random_words": "source-only"},
+    "validation.mask_rate": {"validation__mask_rate": 0.15},
+}
+
+
+@pytest.mark.parametrize("key", UNREAD)
+def test_a_key_without_effect_on_a_decoder_is_refused_before_any_work(key, tmp_path):
+    assert {rule.key for rule in RULES} == UNREAD.keys()
+    config = config_of(**UNREAD[key])
+    assert refused(pretrain, config, tmp_path / "run") == (key, "no_effect")
+    assert not (tmp_path / "run" / "data").exists()
+    encoder = {"model__kind": "roberta", "objective__kind": "mlm"}
+    check_read(config_of(**encoder | UNREAD[key]))
+    check_read(config_of())
+
+
+def test_a_decoder_with_masked_rows_reads_the_rate_of_masks_in_training_only():
+    both = {"kind": "sum", "weights": {"clm": 1.0, "mlm": 1.0}, "mask_rate": 0.3, "random_words": "source-only"}
+    check_read(config_of(objective=both))
+    config = config_of(objective=both, validation__mask_rate=0.3)
+    assert refused(check_read, config) == ("validation.mask_rate", "no_effect")
 
 
 def test_the_error_names_the_kind_of_the_objective():
@@ -418,9 +444,9 @@ def test_what_a_decoder_cannot_do_is_refused_before_any_work(finished, tmp_path)
     export = finished / "run" / "export" / "parent"
     assert limits_of_run(config_of()) == limits_of_model(str(export)) == ModelLimits(1, 64, causal=True)
     words, texts = (parse(TransferConfig, {**TRANSFER, "task": task}) for task in ("ner", "nli"))
-    assert refused(check_subwords, words, True) == ("features.subword", "conflict")
-    check_subwords(texts, True)
-    check_subwords(words, False)
+    assert refused(check_decoder, words, True) == ("features.subword", "conflict")
+    check_decoder(texts, True)
+    check_decoder(words, False)
     pair = {"kind": "text", "left": "a", "right": "b", "links": {"kind": "file", "path": "c"}}
     config = parse(AdjustConfig, {"model": str(export), "pairs": {"x": pair}})
     assert refused(adjust, config, tmp_path / "out") == ("model", "unsupported")

@@ -115,6 +115,11 @@ class ObjectiveConfig(*reversed(SETTINGS), MaskingConfig):  # type: ignore[misc]
         """True if the term clm is in use, which makes the model a decoder."""
         return "clm" in self.terms
 
+    @property
+    def masks_words(self) -> bool:
+        """True if words of the input are masked. A decoder masks words for the term mlm only."""
+        return not self.is_causal or "mlm" in self.terms
+
     def labelled(self, length: int) -> int:
         """Return the number of positions of a row of ``length`` for which the model computes a loss."""
         return length if self.is_causal else masked_per_row(self.mask_rate, length)
@@ -132,9 +137,7 @@ class ObjectiveConfig(*reversed(SETTINGS), MaskingConfig):  # type: ignore[misc]
         """Return the settings that affect the weights of the model: the terms, and the settings that they read."""
         settings: dict[str, Any] = {"terms": self.terms, "language_ids": self.uses_language_ids}
         known = resolved(self, lambda named: named.name)
-        shared: tuple[str, ...] = ("mask_rate", "random_words", "mean_over")
-        if self.is_causal and "mlm" not in self.terms:  # no word is masked
-            shared = ("mean_over",)
+        shared = ("mask_rate", "random_words", "mean_over") if self.masks_words else ("mean_over",)
         settings |= {name: known[name] for name in shared if name in known}
         for term in self.on:
             settings |= self.model_dump(include={*term.settings.model_fields} - {term.weight_key})

@@ -69,9 +69,11 @@ class PretrainStage(Stage):
     def check(self, inputs: Inputs) -> None:
         """Raise InputError if the config needs several processes, or an input is missing or does not fit."""
         from pretrain.trackers import check_trackers
+        from pretrain.unread import check_read
 
         config = self.config
         check_trackers(config.trackers)
+        check_read(config)
         config.micro_batches(1)  # a stage is one process
         self._check_initial_model(inputs)
         inputs.check_references(config)

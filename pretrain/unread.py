@@ -1,0 +1,65 @@
+"""Keys of a run that only some kinds of models read.
+
+A key without effect must keep its default, so that no config promises what the run does not do. The configs of runs
+have every key at its value, so only a value other than the default counts as given. Keys of a term of the objective may
+have any value in a run without the term, because the objectives of a grid have one base. Fingerprints leave them out.
+Only training checks this, so that the folder of an earlier run can be opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pretrain.config import PretrainConfig
+from synthlang.errors import InputError
+from synthlang.model_files import DECODERS
+
+UNMASKED = "has no effect on a decoder without the term mlm, since no word is masked"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A key that not every run reads.
+
+    Attributes:
+        key: The key, with its section.
+        is_read: Function from the settings of a run to whether the run reads the key.
+        reason: Reason why other runs do not read the key.
+    """
+
+    key: str
+    is_read: Callable[[PretrainConfig], bool]
+    reason: str
+
+
+RULES = (
+    Rule(
+        "model.output",
+        lambda run: run.model.kind not in DECODERS,
+        "has no effect on a decoder, which has no such layers",
+    ),
+    Rule("objective.mask_rate", lambda run: run.objective.masks_words, UNMASKED),
+    Rule("objective.random_words", lambda run: run.objective.masks_words, UNMASKED),
+    Rule(
+        "validation.mask_rate",
+        lambda run: not run.objective.is_causal,
+        "has no effect on a decoder, which predicts all tokens of the dev split",
+    ),
+)
+"""The keys that not every run reads."""
+
+
+def check_read(run: PretrainConfig) -> None:
+    """Check that every key with a value other than its default has an effect on the run.
+
+    Raises:
+        InputError: A key has no effect. The error names the first one.
+    """
+    for rule in RULES:
+        section, _, name = rule.key.partition(".")
+        part = getattr(run, section)
+        default = type(part).model_fields[name].get_default()
+        if not rule.is_read(run) and getattr(part, name) != default:
+            hint = f"leave {name} out, or set it to its default, {'null' if default is None else default}"
+            raise InputError(rule.reason, keys=rule.key, hint=hint, code="no_effect")
