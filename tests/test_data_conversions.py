@@ -27,6 +27,13 @@ UTTERANCES = [
 TAGS = ["O", "B-PER", "I-PER"]
 SPLITS = {"train": "a", "dev": "b"}
 WIKI = parquet(text=["= A =\nOne cat .\n\nTwo\tcats .", "Three cats .", "", "Four cats ."])
+BLIMP = ("sentence_good", "sentence_bad", "linguistics_term", "UID", "pair_id")
+PAIR: dict[str, list[Any]] = {
+    "sentence_good": ["Who left ?"],
+    "sentence_bad": ["Whom left\t?"],
+    "linguistics_term": ["case"],
+    "pair_id": [7],
+}
 CASES: list[tuple[dict[str, Any], dict[str, bytes], list[str], dict[str, str], str, dict[str, int]]] = [
     (
         {"kind": "text", "splits": {"train": "a*"}, "held_out": 2, "documents": 3},
@@ -97,6 +104,17 @@ CASES: list[tuple[dict[str, Any], dict[str, bytes], list[str], dict[str, str], s
         {},
     ),
     (
+        {"kind": "minimal", "splits": {"test": "*/train-*"}},
+        {"wh/train-0": parquet(**PAIR, UID=["wh"]), "npi/train-0": parquet(**PAIR, UID=["npi"])},
+        [],
+        {
+            "test.tsv": "\t".join(BLIMP)
+            + "\nWho left ?\tWhom left ?\tcase\tnpi\t7\nWho left ?\tWhom left ?\tcase\twh\t7\n"
+        },
+        "minimal",
+        {},
+    ),
+    (
         {"kind": "copy", "files": {"train.conll": "a.gz", "test.conll": "b"}},
         {"a.gz": gzip.compress(b"Ann\tB-PER\n"), "b": b"Lee\tB-PER\n"},
         [],
@@ -112,6 +130,7 @@ def converted(settings: dict[str, Any], files: dict[str, bytes], names: list[str
     conversion: Conversion = TypeAdapter(Conversion).validate_python(settings)
     (folder / "out").mkdir(parents=True)
     for name, content in files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_bytes(content)
     given = Given({name: folder / name for name in files}, folder)
     return conversion.run(given, folder / "out", names)
@@ -142,6 +161,7 @@ REFUSALS = [
     ({"kind": "tags", "splits": {"train": "a"}, "names": ["O"]}, CASES[1][1], ("", "range")),
     ({"kind": "columns", "splits": {"train": "a"}, "tag": 3}, {"a": b"Ann O\n"}, ("a:1", "format")),
     ({**CASES[3][0], "prefix": "de-"}, CASES[3][1], ("", "empty")),
+    ({"kind": "minimal", "splits": {"test": "a"}}, {"a": parquet(sentence_good=["a"])}, ("a", "missing")),
     ({"kind": "massive", "file": "a"}, {"a": b"{}\n"}, ("a:1", "missing")),
     ({"kind": "massive", "file": "a"}, {"a": b"{\n"}, ("a:1", "damaged")),
     ({"kind": "pairs", "left": "a", "right": "b"}, {"a": b"x\ny\n", "b": b"x\n"}, ("a:2", "damaged")),

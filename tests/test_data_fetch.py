@@ -27,6 +27,7 @@ from synthlang.data.plans import plan_fetch
 from synthlang.data.record import SOURCES, read_record
 from synthlang.errors import InputError
 from synthlang.files import only_writer
+from synthlang.tasks import open_task
 from tests.data_server import DataServer, Fault, serving
 from tests.refusals import refusal
 
@@ -208,6 +209,35 @@ def test_content_that_is_not_the_expected_one_is_refused(server, tmp_path):
     publish(server, "nli/es", nli_files(nli()[:-20]))
     shutil.rmtree(tmp_path)
     assert refusal(get, server, tmp_path, "nli/es").code == "damaged"
+
+
+def test_minimal_pairs_are_fetched_and_read(server, tmp_path):
+    """BLiMP from a Parquet file for each paradigm, and a language of MultiBLiMP as it is."""
+    columns: dict[str, list[Any]] = {
+        "sentence_good": ["A cat sleeps."],
+        "sentence_bad": ["A cat sleep."],
+        "pair_id": [0],
+    }
+    terms = {"adjunct_island": "island_effects", "wh_island": "island_effects", "npi": "npi_licensing"}
+    publish(
+        server,
+        "minimal/blimp",
+        {
+            f"{uid}/train-00000-of-00001.parquet": parquet(**columns, UID=[uid], linguistics_term=[term])
+            for uid, term in terms.items()
+        },
+    )
+    table = "sen\twrong_sen\tphenomenon\nLe chat dort.\tLe chat dorment.\tSV-#\n"
+    publish(server, "minimal/multiblimp/fr", {"fra/data.tsv": table.encode(), "deu/data.tsv": b"other"})
+    names = ["minimal/blimp", "minimal/multiblimp/fr"]
+    assert get(server, tmp_path, *names) == names
+    assert not [path for _, path, _ in server.requests if "deu" in path]
+    [blimp] = open_task(f"minimal:{tmp_path / names[0]}").batches("test")
+    assert blimp.ids == tuple(f"{uid}-0" for uid in sorted(terms))
+    assert blimp.label is not None and blimp.label.values() == [terms[uid] for uid in sorted(terms)]
+    [french] = open_task(f"minimal:{tmp_path / names[1]}").batches("test")
+    assert french.corpus.texts() == ["Le chat dort .", "Le chat dorment ."]
+    check(names, tmp_path)
 
 
 def test_the_first_content_of_an_address_is_trusted_and_no_other_one(server, tmp_path):

@@ -18,7 +18,7 @@ from synthlang.errors import InputError, did_you_mean
 
 ROOT = "data"
 """The folder in the working folder that studies read."""
-Layout = Literal["text", "conllu", "nli", "ner", "qa", "slots", "pairs", "dictionary", "vectors"]
+Layout = Literal["text", "conllu", "nli", "ner", "qa", "slots", "minimal", "pairs", "dictionary", "vectors"]
 Evidence = Literal["page", "repository", "partly", "none"]
 LAB = "lab"
 MEGABYTE = 1_000_000

@@ -13,7 +13,7 @@ from synthlang.files import count_lines, no_such, reading
 from synthlang.progress import Report, silent
 from synthlang.wording import first_few
 
-TASKS = {"nli": "nli", "ner": "ner", "qa": "qa", "slots": "slots", "conllu": "pos"}
+TASKS = {"nli": "nli", "ner": "ner", "qa": "qa", "slots": "slots", "minimal": "minimal", "conllu": "pos"}
 """The task that reads a folder of each layout."""
 SHOWN = 8
 """Number of labels that a line names."""

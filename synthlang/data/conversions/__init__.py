@@ -9,6 +9,7 @@ from pydantic import Field
 from synthlang.data.conversions.copied import CopiedFiles
 from synthlang.data.conversions.labels import LabelColumns, LabelTable
 from synthlang.data.conversions.massive import Massive
+from synthlang.data.conversions.minimal_pairs import MinimalPairs
 from synthlang.data.conversions.pairs import PairFiles, PairTable
 from synthlang.data.conversions.questions import QuestionTable
 from synthlang.data.conversions.running_text import RunningText
@@ -22,6 +23,7 @@ Conversion = Annotated[
     | LabelColumns
     | LabelTable
     | Massive
+    | MinimalPairs
     | PairFiles
     | PairTable
     | QuestionTable
