@@ -70,14 +70,14 @@ class FinetuneStage(ModelStage):
 
     def check_finetuning(self, inputs: Inputs, known: KnownModels) -> None:
         """Raise InputError if files, models or aligned text are missing, or if layers or rows do not fit the model."""
-        from probes.transfer.config import check_subwords, check_tried
+        from probes.transfer.config import check_decoder, check_tried
         from probes.transfer.tasks.base import task_of
 
         config = self.config
         inputs.check_references(config, known.target is not None)
         limits = known.all_limits(CellModel.ORIGINAL, config.target_model)
         check_tried(config, [limit.layers for limit in limits])
-        check_subwords(config, any(limit.causal for limit in limits))
+        check_decoder(config, any(limit.causal for limit in limits))
         task_of(config, known.length(config)).check_length(all(limit.bert for limit in limits))
         continual = config.continual if config.continual is not None and config.continual.alpha else None
         rotation = config.rotation if config.rotation is not None and config.rotation.map is None else None

@@ -134,6 +134,8 @@ class ProbeStage(ModelStage):
             config.distances.drawn(sorted(config.numbers(own.layers)), own.layers)
         if read := known.all_limits(CellModel.ORIGINAL, config.model2):
             config.data.longest(min(limits.positions for limits in read))
+            if "cka" in config.probes:
+                config.cka.check_pooling(any(limits.causal for limits in read))
 
     # --- the work ---
 

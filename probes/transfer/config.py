@@ -90,7 +90,7 @@ class HeadConfig(StrictModel):
     kind: Literal["linear", "crf", "bilstm_crf"] = "linear"
     """Head for words: ``linear``, ``crf``, or ``bilstm_crf`` with two BiLSTM layers (Kulshreshtha et al. 2020)."""
     pooler: Annotated[bool | Literal["roberta"], OmitDefaultFromHash()] = False
-    """Layers below the linear map of ``<s>`` (nli): none, BERT's pooler (``true``), or those of ``roberta``'s head.
+    """Layers below the linear map of the row (nli): none, BERT's pooler (``true``), or those of ``roberta``'s head.
 
     BERT's pooler is a dense layer and tanh, with the weights of the checkpoint. An adjusted model takes them from the
     model before the adjustment. If the checkpoint has no pooler, the weights are initialised randomly. RoBERTa's head
@@ -442,12 +442,26 @@ def check_tried(config: TransferConfig, counts: Iterable[int]) -> None:
         numbered(also, count, "continual.loss.layers")
 
 
-def check_subwords(config: TransferConfig, is_causal: bool) -> None:
-    """Raise InputError if a decoder would read words at their first subword, where it does not see the rest.
+def check_decoder(config: TransferConfig, is_causal: bool) -> None:
+    """Check settings that a decoder cannot have, in which a token sees no later token. Other models pass.
 
-    Every combination of the search is checked. Tasks that do not read single words are never an error.
+    Every combination of the search is checked. Settings that the task does not read are never an error.
+
+    Raises:
+        InputError: Words are read at their first subword, which does not see the others, or continual learning pulls
+            only the tokens before sentences, which see no word.
     """
+    reads_words = config.rotation is not None or "features.subword" in TASKS[config.task].settings
     firsts = [tried.features.subword == "first" for _, tried in combinations(config)]
-    if is_causal and any(firsts) and "features.subword" in TASKS[config.task].settings:
-        reason = "is first, but a decoder sees a whole word only at its last subword"
-        raise InputError(reason, keys="features.subword", hint="set it to last", code="conflict")
+    loss = None if config.aligning is None else config.aligning.loss
+    at_last = "a decoder sees a whole word only at its last subword"
+    wrong = {
+        ("features.subword", f"is first, but {at_last}", "set it to last"): reads_words and any(firsts),
+        ("continual.loss.subword", f"is start, but {at_last}", "set it to end"): loss and loss.subword == "start",
+        ("continual.loss.pulled", "is cls, but in a decoder <s> sees no word", "set it to words"): (
+            loss and loss.pulled == "cls"
+        ),
+    }
+    for (key, reason, hint), is_wrong in wrong.items():
+        if is_causal and is_wrong:
+            raise InputError(reason, keys=key, hint=hint, code="conflict")

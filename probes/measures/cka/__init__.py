@@ -9,6 +9,7 @@ from pydantic import Field, field_validator
 
 from probes.measures.base import ProbeSettings
 from probes.results.declared import AT_LEAST_ZERO, COEFFICIENT, SHARE, Measure, PerLayer, Tree
+from synthlang.errors import InputError
 from synthlang.references import ModelName
 
 ESTIMATORS = {"biased": SHARE, "debiased": COEFFICIENT}
@@ -60,7 +61,7 @@ class CkaConfig(ProbeSettings):
     pooling: Pooling = "mean"
     """Items to compare: sentences by the ``mean`` of their tokens or by the ``first`` token, or aligned ``words``."""
     random: tuple[Random, ...] = ("target", "both")
-    """Lower references, in which an encoder with random weights reads the ``target`` language (figure 7) or ``both``.
+    """Lower references, in which a model with random weights reads the ``target`` language (figure 7) or ``both``.
 
     With ``both``, the similarity comes from the tokens alone. An empty list means no such reference.
     """
@@ -81,3 +82,9 @@ class CkaConfig(ProbeSettings):
     @classmethod
     def _once(cls, value: tuple[Random, ...]) -> tuple[Random, ...]:
         return tuple(dict.fromkeys(value))
+
+    def check_pooling(self, is_causal: bool) -> None:
+        """Raise InputError if a decoder would read sentences at their first token, which sees no other one."""
+        if is_causal and self.pooling == "first":
+            reason = "is first, but in a decoder <s> sees no word"
+            raise InputError(reason, keys="cka.pooling", hint="set it to mean", code="conflict")

@@ -1,6 +1,6 @@
 """The inputs of CKA, its references and its result.
 
-CKA compares the states of the same sentences, or of aligned words, on two sides. The lower references are encoders
+CKA compares the states of the same sentences, or of aligned words, on two sides. The lower references are models
 with random weights, and the upper reference is a second model of the source language.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pretrain.model.encoder import MaskedLM
+from pretrain.model.language_model import LanguageModel
 from pretrain.run import open_run
 from probes.measures.cka import Estimator, Pooling
 from probes.measures.cka.similarity import CKA, CKAResult
@@ -66,7 +66,7 @@ def paired_states(
     return sentence_pairs(data, *readers, rows, pooling == "first", report, task)
 
 
-def random_encoder(body: MaskedLM, key: int) -> MaskedLM:
+def random_model(body: LanguageModel, key: int) -> LanguageModel:
     """Return a model of the same shape with random weights: matrices normal(0, init_std), biases 0.
 
     The weights depend only on the shape and ``key``. The model is in evaluation mode on the device of ``body``.
@@ -88,23 +88,23 @@ def random_encoder(body: MaskedLM, key: int) -> MaskedLM:
 
 
 def random_pairing(given: ProbeInput, pairing: Pairing, both: bool) -> Pairing:
-    """Replace the model of the left side, or of both sides, by an encoder with random weights.
+    """Replace the model of the left side, or of both sides, by a model with random weights.
 
-    The shape of an encoder does not change, and its weights depend only on the shape and the seed of the config. If one
-    model reads both languages, one random encoder does so as well.
+    The shape of a model does not change, and its weights depend only on the shape and the seed of the config. If one
+    model reads both languages, one random model does so as well.
     """
 
-    def read_by(side: LanguageSide, body: MaskedLM) -> LanguageSide:
+    def read_by(side: LanguageSide, body: LanguageModel) -> LanguageSide:
         return replace(side, name=f"{side.name}, random", reader=replace(side.reader, body=body))
 
     seed = given.config.seed
     # this key belongs to the probe alone, so no pretraining started from these weights
-    left = random_encoder(pairing.left.reader.body, key_of("cka-random", seed, "target"))
+    left = random_model(pairing.left.reader.body, key_of("cka-random", seed, "target"))
     drawn = replace(pairing, left=read_by(pairing.left, left))
     if not both:
         return drawn
     source = pairing.right.reader.body
-    right = left if given.same_model else random_encoder(source, key_of("cka-random", seed, "source"))
+    right = left if given.same_model else random_model(source, key_of("cka-random", seed, "source"))
     return replace(drawn, right=read_by(pairing.right, right))
 
 

@@ -36,10 +36,11 @@ def cka_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     Comparisons run one after another, so memory holds the sums of one comparison.
 
     Raises:
-        InputError: There are fewer than 2 sentences or aligned words, states are not finite, or the model
-            ``paraphrase`` cannot be opened or has other subwords than the word alignments.
+        InputError: There are fewer than 2 sentences or aligned words, states are not finite, the pooling does not suit
+            a decoder, or the model ``paraphrase`` cannot be opened or has other subwords than the word alignments.
     """
     settings = given.config.of(CkaConfig)
+    settings.check_pooling(given.body("source").causal or given.body("target").causal)
     rows, left_out = drawn_rows(given)
     pairing = Pairing(given.side("target"), given.side("source"), rows, given.data.links)
     counts = left_out_of(given) | ({NOT_DRAWN: left_out} if left_out else {})
@@ -95,7 +96,7 @@ def _comparisons(
     yield compare("languages", f"{left} with {right}", pairing, pooling, report)
     for kind in settings.random:
         both = kind == "both"
-        label = "random encoders for both" if both else f"random encoder for {left}"
+        label = "random models for both" if both else f"random model for {left}"
         drawn = random_pairing(given, pairing, both)
         yield compare(f"random_{kind}", label, drawn, pooling, report)
     if settings.paraphrase is not None:
@@ -171,7 +172,7 @@ def layer_lines(found: Sequence[Compared], estimator: Estimator) -> Drawing | No
         lines += [Series(one.label, [x for x, _ in known], [y for _, y in known])] if known else []
     title = "CKA of same-number layers" + (" (debiased)" if estimator == "debiased" else "")
     note = (
-        "Similarity of the representations of the same text. Random encoders are a lower reference, which depends on "
+        "Similarity of the representations of the same text. Random models are a lower reference, which depends on "
         "tokens alone. Paraphrase is an upper reference: another model reads the source language. Layer 0 is the "
         "embeddings."
     )
