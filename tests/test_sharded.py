@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from typing import Any
 
 import pytest
 import torch
@@ -10,7 +11,7 @@ from safetensors.torch import load_file
 
 from pretrain.config import PretrainConfig
 from pretrain.devices import accelerator_of
-from pretrain.model.encoder import MaskedLM
+from pretrain.model.language_model import LanguageModel
 from pretrain.run import pretrain
 from pretrain.step import Step
 from pretrain.train import main
@@ -31,11 +32,17 @@ CONFIG = changed(
 )
 
 
+KINDS: dict[str, dict[str, Any]] = {
+    "encoder": {},
+    "decoder": {"model__kind": "gpt2", "objective": {"kind": "align_clm"}},
+}
+
+
 def sharded_main(words):
     """The command in a process of a launch, which says how much of the weights the process holds."""
     began = Step.__init__
 
-    def init(self, config, model: MaskedLM, *arguments):
+    def init(self, config, model: LanguageModel, *arguments):
         began(self, config, model, *arguments)
         held = sum(part.to_local().numel() for part in model.parameters())  # type: ignore[attr-defined]
         share = held / sum(p.numel() for p in model.parameters())
@@ -45,11 +52,13 @@ def sharded_main(words):
     return main(words)
 
 
-def test_two_processes_that_share_the_weights_give_the_losses_of_one(tmp_path):
-    (tmp_path / "c.yaml").write_text(yaml.safe_dump({**CONFIG, "shard": True}))
+@pytest.mark.parametrize("kind", KINDS)
+def test_two_processes_that_share_the_weights_give_the_losses_of_one(kind, tmp_path):
+    settings = changed(CONFIG, **KINDS[kind])
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump({**settings, "shard": True}))
     two = tmp_path / "two"
     two_processes(sharded_main, tmp_path / "c.yaml", "--out", two)
-    pretrain(parse(PretrainConfig, CONFIG), tmp_path / "one")
+    pretrain(parse(PretrainConfig, settings), tmp_path / "one")
     for one, other in zip(untimed(tmp_path / "one"), untimed(two), strict=True):
         for key, value in one.items():
             if not key.startswith("alignment"):  # a share of a few words: a tie may fall the other way

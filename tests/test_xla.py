@@ -25,6 +25,7 @@ pytestmark = pytest.mark.skipif(
 )
 STOPPED = 3
 QUIET = {"validation__every": 0, "log_every": 1000, "checkpoints__every": 1000, "steps": 6}  # steps and nothing else
+DECODER: dict[str, Any] = {"model__kind": "gpt2", "objective__mask_rate": 0.15}
 CASES: dict[str, dict[str, Any]] = {
     "mlm": {},
     "mlm bfloat16": {"precision": "bfloat16"},
@@ -33,8 +34,11 @@ CASES: dict[str, dict[str, Any]] = {
     "xlm": {},
     "dict_mlm": {},
     "align_mlm": {},
-    "clm": {"model__kind": "gpt2"},
-    "tlm_clm": {"model__kind": "gpt2"},
+    "clm": DECODER,
+    "clm separate": DECODER | {"sharing": {"embeddings": "separate", "layers": [1]}},
+    "tlm_clm": DECODER,
+    "align_clm": DECODER,
+    "dict_clm": DECODER | {"objective__dict_target": "switched"},
 }
 
 
@@ -49,7 +53,7 @@ def run(folder: Path, stop: int | None = None, xla: bool = True, **overrides: An
 
 
 def losses(found: dict[str, Any]) -> list[list[float]]:
-    return [[value for name, value in row.items() if name in ("loss", "mlm", "align")] for row in found["log"]]
+    return [[value for name, value in row.items() if name in ("loss", "mlm", "clm", "align")] for row in found["log"]]
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -66,26 +70,28 @@ def test_logging_validating_and_saving_compile_at_their_first_time_only(tmp_path
     assert after_the_first == [0] * len(after_the_first)
 
 
-def test_losses_are_those_of_plain_torch(tmp_path):
+@pytest.mark.parametrize(("kind", "more"), [("align_mlm", {}), ("align_clm", DECODER)])
+def test_losses_are_those_of_plain_torch(kind, more, tmp_path):
     exact: dict[str, Any] = {
-        "objective__kind": "align_mlm",
+        "objective__kind": kind,
         "model__dropout": 0.0,
         "log_every": 1,
         "validation__every": 0,
-    }
+    } | more
     ours, plain = (losses(run(tmp_path / str(xla), xla=xla, **exact)) for xla in (True, False))
     assert len(ours) == 6
     for a, b in zip(ours, plain, strict=True):
         assert a == pytest.approx(b, rel=1e-4)
 
 
-def test_a_run_that_was_stopped_goes_on_exactly_dropout_included(tmp_path):
+@pytest.mark.parametrize(("kind", "more"), [("mlm", {}), ("clm", DECODER)])
+def test_a_run_that_was_stopped_goes_on_exactly_dropout_included(kind, more, tmp_path):
     settings: dict[str, Any] = {
-        "objective__kind": "mlm",
+        "objective__kind": kind,
         "log_every": 1,
         "validation__every": 0,
         "checkpoints__every": 2,
-    }
+    } | more
     whole = run(tmp_path / "whole", **settings)
     run(tmp_path / "stopped", stop=4, **settings)
     assert losses(run(tmp_path / "stopped", **settings)) == losses(whole)
