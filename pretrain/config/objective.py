@@ -70,9 +70,9 @@ class ObjectiveConfig(*reversed(SETTINGS), MaskingConfig):  # type: ignore[misc]
     mean_over: Annotated[Literal["positions", "corpora"], OmitDefaultFromHash()] = "positions"
     """Positions over which the loss of a step is averaged.
 
-    ``positions`` takes one mean over all masked positions of a step, as in the released code of ALIGN-MLM. ``corpora``
-    takes a mean for each corpus (each language, the sentence pairs) and sums them, as printed in section 3 of the
-    paper. The same alpha then has half the relative weight, or a third with XLM's terms.
+    ``positions`` takes one mean over all labelled positions of a step, as in the released code of ALIGN-MLM.
+    ``corpora`` takes a mean for each corpus (each language, the sentence pairs) and sums them, as printed in section 3
+    of the paper. The same alpha then has half the relative weight, or a third with XLM's terms.
     """
 
     @field_validator("weights")

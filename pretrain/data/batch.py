@@ -37,7 +37,7 @@ class RowSource(Protocol):
 
     Attributes:
         name: The language or languages, as in ``en`` and ``en+fr``, for messages.
-        term: The term of the objective for its masked positions.
+        term: The term of the objective for its labelled positions.
         languages: The languages of the rows.
         length: Number of tokens of a row.
         rows: Number of rows of an epoch.
@@ -88,7 +88,7 @@ class Batch:
         languages: Language of each token, [rows, length] int64.
         masked: Columns of the masked positions, [rows, k] int64. For a decoder they are all columns in order.
         labels: Ids to predict, or IGNORE where nothing is predicted, [rows, k] int64.
-        terms: Number of the term of each masked position (pretrain.objectives.TERMS), [rows, k] int64.
+        terms: Number of the term of each of these positions (pretrain.objectives.TERMS), [rows, k] int64.
         positions: As in Rows, [rows, length] int64 or None.
         valid: As in Rows, [rows, length] bool or None.
         sentences: As in Rows, [rows, length] int64 or None.
@@ -109,5 +109,5 @@ class Batch:
 
     @property
     def targets(self) -> int:
-        """Number of masked positions with a label."""
+        """Number of positions with a label."""
         return int((self.labels != IGNORE).sum())

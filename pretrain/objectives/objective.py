@@ -22,7 +22,7 @@ Corpus = frozenset[int]
 
 @dataclass(frozen=True)
 class Part:
-    """A loss that is summed and logged: the own loss of a term, or its masked positions in one corpus or in all."""
+    """A loss that is summed and logged: the own loss of a term, or its labelled positions in one corpus or in all."""
 
     term: str
     corpus: Corpus | None = None
@@ -36,7 +36,7 @@ class Part:
 class Objective:
     """L = Σ w_t · (sum of term t) / (labelled positions of the step) + Σ w_t · (own loss of t) / (its own count).
 
-    Sums over masked positions are Σ −log p(label). All terms share one divisor, so that all positions have the same
+    Sums over labelled positions are Σ −log p(label). All terms share one divisor, so that all positions have the same
     weight. Counts are known before the forward pass, so each micro-batch is divided by the counts of the whole step,
     over all micro-batches and processes.
 
@@ -46,7 +46,7 @@ class Objective:
 
     Args:
         weights: Weights of the terms in use.
-        own: Losses of the terms that are not sums over masked positions.
+        own: Losses of the terms that are not sums over labelled positions.
         corpora: The languages of the rows of each corpus, by name.
         is_causal: True for a decoder. Its gradients of logits are computed for a block of positions at a time.
     """

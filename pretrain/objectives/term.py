@@ -42,7 +42,7 @@ class Texts(Protocol):
 
 
 class OwnLoss(Protocol):
-    """A loss besides the cross entropies of the masked positions."""
+    """A loss besides the cross entropies of the labelled positions."""
 
     def count(self, batch: Batch) -> int:
         """Return the number of summands, by which the sum over a step is divided."""
@@ -54,7 +54,9 @@ class OwnLoss(Protocol):
 
 
 class Term(Generic[S]):
-    """A term of the objective. By default it is a cross entropy at masked positions without own rows or data.
+    """A term of the objective. By default it is a cross entropy at labelled positions without own rows or data.
+
+    Labelled positions are the masked words in an encoder, and all positions with a next token in a decoder.
 
     Attributes:
         name: Name in the settings (``weights``), the log and batches.
@@ -64,9 +66,9 @@ class Term(Generic[S]):
         settings: Keys in the section ``objective``.
         weight_key: The key that holds the weight of the term in its kind, or None for the weight 1.
         needs: Data artifacts besides the text of each language.
-        beside: Other terms with masked positions in its rows.
+        beside: Other terms with labelled positions in its rows.
         language_ids: True if tokens have language embeddings by default.
-        other_languages: True if a label may belong to another language than the masked word.
+        other_languages: True if a label may belong to another language than the word at its position.
     """
 
     name: ClassVar[str]
@@ -80,14 +82,14 @@ class Term(Generic[S]):
     language_ids: ClassVar[bool] = False
     other_languages: ClassVar[bool] = False
     masked: ClassVar[bool] = True
-    """True for a sum over masked positions. All such terms are divided by the labelled positions of the step."""
+    """True for a sum over labelled positions. All such terms are divided by the labelled positions of the step."""
 
     def rows(self, settings: S, texts: Texts) -> Sequence[RowSource]:
         """Return the rows that the term trains on, which are none by default."""
         return ()
 
     def relabel(self, settings: S, artifacts: Artifacts, language_ids: bool) -> Relabel | None:
-        """Return the function that changes masked positions for the term, or None if the term changes none.
+        """Return the function that changes labelled positions for the term, or None if the term changes none.
 
         ``language_ids`` is True if tokens have language embeddings.
         """

@@ -1,4 +1,4 @@
-"""The term tlm for masked words in rows of sentences and their translations."""
+"""The term tlm for masked words, or next tokens in a decoder, in rows of sentences and their translations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class TlmSettings(StrictModel):
 
 
 class Tlm(Term[TlmSettings]):
-    """Masked words of rows of sentence pairs (Lample & Conneau 2019, section 3.3)."""
+    """Masked words, or next tokens, of rows of sentence pairs (Lample & Conneau 2019, section 3.3)."""
 
     name, kind, causal_kind = "tlm", "xlm", "tlm_clm"
     settings = TlmSettings
