@@ -125,7 +125,7 @@ class AdamConfig(StrictModel):
     weight_decay: float = Field(default=0.0, ge=0.0)
     """Weight decay of the matrices. Biases and LayerNorms have none."""
     clip: float | None = Field(default=None, gt=0.0)
-    """Largest norm of the gradient. None disables clipping."""
+    """Largest norm of the gradient. With null, gradients are not clipped."""
 
 
 class AdjustConfig(StrictModel):

@@ -65,7 +65,7 @@ class OptimizerConfig(StrictModel):
     epsilon: float = Field(default=1e-8, gt=0.0)
     """Number that is added to the denominator of an update."""
     clip: float | None = Field(default=1.0, gt=0.0)
-    """Largest norm of the gradient. None disables clipping."""
+    """Largest norm of the gradient. With null, gradients are not clipped."""
 
 
 class ValidationConfig(StrictModel):

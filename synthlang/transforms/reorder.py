@@ -43,7 +43,7 @@ class Reorder(Transform):
     model: str = "fr"
     """Order model of the superstrate: one that comes with the package, such as ``fr``, or a file."""
     substrate: str | None = None
-    """Order model of the substrate. None uses the superstrate alone."""
+    """Order model of the substrate. With null, the superstrate is used alone."""
     substrate_weight: float = Field(default=0.05, ge=0.0, le=1.0)
     """Weight m of the substrate: w = (1 − m) · superstrate + m · substrate."""
     temperature: float = Field(default=1.0, ge=1e-3, le=1e3)

@@ -39,7 +39,7 @@ class Shuffle(Reordering):
     draw: int | None = Field(default=None, ge=0, le=LARGEST_DRAW)
     """Seed of NumPy's generator, which draws the orders of ``fixed``. The seed of the language does not affect them."""
     window: int | None = Field(default=None, ge=2, le=MOST_WORDS)
-    """Number of consecutive words that move among themselves. None moves the words of the whole sentence."""
+    """Number of consecutive words that move among themselves. With null, all words of the sentence move."""
     shortest: int = Field(default=2, ge=0, le=MOST_WORDS)
     """Smallest number of words of a sentence. Shorter sentences are left out and counted."""
     longest: int | None = Field(default=350, ge=1, le=MOST_WORDS)

@@ -47,7 +47,7 @@ BASES = {  # option → universal relations it moves
 
 
 class Typology(Transform):
-    """Set word order by features. A feature without a value (None) stays as in the source.
+    """Set word order by features. A feature without a value (null) stays as in the source.
 
     Subtrees move as blocks (see ``layout``), and the punctuation that ends a sentence stays. A sentence that is not a
     projective tree is unchanged and is counted. ``strength`` is the share of the sentences.

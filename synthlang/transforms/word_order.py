@@ -91,7 +91,7 @@ class Invert(Reordering):
 
     kind: Literal["invert"] = "invert"
     chunk: int | None = Field(default=None, ge=2, le=MOST_WORDS)
-    """Number k of consecutive words that are reversed by themselves. None reverses the whole segment.
+    """Number k of consecutive words that are reversed by themselves. With null, the whole segment is reversed.
 
     For k = 2, ``a b c d e`` becomes ``b a d c e``.
     """
@@ -112,7 +112,7 @@ class Permute(Reordering):
 
     kind: Literal["permute"] = "permute"
     window: int | None = Field(default=None, ge=2, le=MOST_WORDS)
-    """Number k of consecutive words that are shuffled among themselves. None shuffles the whole segment."""
+    """Number k of consecutive words that are shuffled among themselves. With null, the whole segment is shuffled."""
 
     def order(self, corpus: Corpus, segments: Rows, key: int) -> Rows:
         return random_order(corpus, cut_segments(segments, self.window), key)
