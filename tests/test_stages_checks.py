@@ -13,7 +13,7 @@ from probes.study.checks import check_cells
 from tests.refusals import refusal
 from tests.study_graphs import BASE, FIRST, OWN, SOURCE, STARTED, graph_of
 from tests.test_study_cells import one
-from tests.tiny import STUDY, changed
+from tests.tiny import PRETRAIN, STUDY, changed
 
 TEXT = {"kind": "text", "left": __file__, "right": __file__}
 NO_PROGRAM = {"pairs": {"x": {**TEXT, "links": {"kind": "aligner", "program": "fast_align"}}}}
@@ -29,6 +29,10 @@ FROZEN = {"tune": "none", "layers": [9]}
 NOWHERE = {"kind": "text", "left": "no", "right": "no"}
 SEPARATE = {"pretrain__sharing": {"embeddings": "separate"}, "pretrain__vocabulary": {"kind": "joint", "size": 300}}
 ALONE = {"pretrain__language": "parent", "pretrain__objective": {"kind": "mlm"}, "pretrain__dictionary": {}}
+DECODER: dict[str, Any] = {
+    "pretrain__model": {**PRETRAIN["model"], "kind": "gpt2"},
+    "pretrain__objective": {"kind": "clm"},
+}
 SAME_ITEMS = {"train": "pos:builtin:mini-english", "test": "pos:builtin:mini-english#train"}
 
 
@@ -58,6 +62,12 @@ CASES: list[tuple[dict[str, Any], str, str | None]] = [
     ({"pretrain__trackers": ["trackio"]}, "pretrain.trackers", "extra"),
     ({"pretrain__batch": {"rows": 3, "accumulation": 2, "length": 48}}, "pretrain.batch.rows", "range"),
     ({"pretrain__processes": 4}, "pretrain.processes", "conflict"),
+    (
+        {**DECODER, "pretrain__objective": {"kind": "clm", "mask_rate": 0.3}},
+        "pretrain.objective.mask_rate",
+        "no_effect",
+    ),
+    ({**DECODER, "pretrain__validation": {"mask_rate": 0.3}}, "pretrain.validation.mask_rate", "no_effect"),
     # adjustment
     ({"adjust": NO_PROGRAM}, "adjust.pairs.x", None),
     ({"adjust": {"pairs": {"x": {**DERIVED, "left": "inv"}}}}, "adjust.pairs.x", "unknown"),
@@ -78,6 +88,11 @@ CASES: list[tuple[dict[str, Any], str, str | None]] = [
     (transfer(task="qa", length=32), "transfer.stride", "range"),
     (transfer(features=FROZEN), "transfer.features.layers", "range"),
     (transfer(search={"features.layers": [[0], [9]]}), "transfer.features.layers", "range"),
+    ({**DECODER, **transfer(task="ner")}, "transfer.features.subword", "conflict"),
+    (
+        {**DECODER, **transfer(task="nli", continual={"loss": {"pulled": "cls"}})},
+        *("transfer.continual.loss.pulled", "conflict"),
+    ),
     # transfer: aligned text
     (
         {"tasks": {"ner": {"rotation": {"map": "none"}, "features": {"tune": "none"}}}},
@@ -108,6 +123,10 @@ CASES: list[tuple[dict[str, Any], str, str | None]] = [
     (probe(probes=["distances"], distances={"layer": 7}), "probes.p.distances.layer", "range"),
     (probe(probes=["distances"], layers=[0], distances={"layer": 1}), "probes.p.distances.layer", "conflict"),
     (probe(probes=["cka"], data={"length": 1000}), "probes.p.data.length", "range"),
+    (
+        {**DECODER, **transfer(task="nli"), **probe(probes=["cka"], cka={"pooling": "first"})},
+        *("probes.p.cka.pooling", "conflict"),
+    ),
     (probe(probes=["sentences"], sentences={"text": "lines:none.txt"}), "probes.p.sentences.text", "missing"),
     (
         probe(probes=["sentences"], sentences={"split": "dev", "text": f"lines:{__file__}"}),
