@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 
 from pretrain.artifacts import Artifacts
-from pretrain.checkpoints import load_weights, selected_checkpoint
+from pretrain.checkpoints import checkpoint_at, load_weights, selected_checkpoint
 from pretrain.config import PretrainConfig
 from pretrain.config.training import Packing
 from pretrain.data.batch import RowSource
@@ -67,13 +67,14 @@ def new_model(config: PretrainConfig, artifacts: Artifacts) -> LanguageModel:
     )
 
 
-def trained_model(run: Path, config: PretrainConfig, artifacts: Artifacts) -> LanguageModel:
-    """Return the model of a finished run at the checkpoint that its config selects.
+def trained_model(run: Path, config: PretrainConfig, artifacts: Artifacts, step: int | None = None) -> LanguageModel:
+    """Return the model of a finished run at a step (default: at the checkpoint that its config selects).
 
     Raises:
         InputError: The checkpoint is damaged, gone, of another version, or does not fit the config.
     """
-    path = selected_checkpoint(run / "checkpoints", config.steps)
+    folder = run / "checkpoints"
+    path = selected_checkpoint(folder, config.steps) if step is None else checkpoint_at(folder, step)
     model = new_model(config, artifacts)
     load_weights(path / "model.safetensors", model)
     return model

@@ -41,11 +41,13 @@ def save_checkpoint(
     state: dict[str, Any],
     policy: CheckpointConfig,
     writes: bool = True,
+    steps: int | None = None,
 ) -> None:
     """Write the checkpoint of ``state["step"]``, and delete checkpoints that the policy no longer keeps.
 
     ``state["best"]``, if present, is the step of the best checkpoint, which is kept. Checkpoints of later steps are
-    deleted. All processes that share a model call this function, and one of them ``writes``.
+    deleted. All processes that share a model call this function, and one of them ``writes``. ``steps`` is the number of
+    steps of the run (default: the present step).
 
     Raises:
         OSError: The checkpoint cannot be written, for example because the disk is full.
@@ -62,7 +64,7 @@ def save_checkpoint(
         write_json(temporary / "state.json", state)
         sums = {p.name: sha256_file(p) for p in sorted(temporary.iterdir())}
         write_json(temporary / "manifest.json", {"format": FORMAT, "sha256": sums})
-    kept = {*kept_steps(policy, state["step"]), state.get(BEST)}
+    kept = {*kept_steps(policy, state["step"], steps), state.get(BEST)}
     for step in steps_in(folder):
         if step not in kept:  # also later steps, which are damaged because training continued from an earlier one
             shutil.rmtree(folder / f"step-{step}")
@@ -123,6 +125,19 @@ def selected_checkpoint(folder: Path, last: int) -> Path:
         reason = "the best checkpoint of the finished run is damaged or gone"
         raise InputError(reason, chosen, hint=hint, code="damaged")
     return chosen
+
+
+def checkpoint_at(folder: Path, step: int) -> Path:
+    """Return the checkpoint of a step.
+
+    Raises:
+        InputError: The checkpoint is damaged, gone or of another version.
+    """
+    path = folder / f"step-{step}"
+    if not is_sound(path):
+        reason = "the checkpoint is damaged, gone or of another version"
+        raise InputError(reason, path, hint="copy the checkpoint again, or train the run again", code="damaged")
+    return path
 
 
 def check_finite(model: nn.Module, step: int, folder: Path) -> None:

@@ -16,19 +16,35 @@ BEST = "best"
 """Key in the state of a checkpoint for the step of the best checkpoint."""
 
 
-def kept_steps(policy: CheckpointConfig, last: int) -> list[int]:
+def kept_steps(policy: CheckpointConfig, last: int, steps: int | None = None) -> list[int]:
     """Return the sorted steps whose checkpoints a policy keeps at step ``last``, without the best one.
 
     Only due steps count, so a checkpoint that was saved when the run was stopped has no effect.
 
-    >>> kept_steps(CheckpointConfig(every=100, keep=2, archive=400), 950)
-    [400, 800, 900, 950]
+    Args:
+        policy: The policy.
+        last: The step.
+        steps: The number of steps of the run (default: ``last``).
+
+    >>> kept_steps(CheckpointConfig(every=100, keep=2, archive=400, at=(10, 0.5)), 950)
+    [10, 400, 475, 800, 900, 950]
     """
     due = range(policy.every, last, policy.every)  # a list could be long, and this runs at every checkpoint
     kept = {last, *due[max(0, len(due) - policy.keep + 1) :]}
+    named = named_steps(policy, last if steps is None else steps)
+    return sorted(kept | {step for step in named if step <= last})
+
+
+def named_steps(policy: CheckpointConfig, steps: int) -> list[int]:
+    """Return the sorted steps that ``archive`` and ``at`` name in a run of ``steps`` steps, and the last step.
+
+    >>> named_steps(CheckpointConfig(every=100, keep=2, archive=400, at=(10, 0.5)), 950)
+    [10, 400, 475, 800, 950]
+    """
+    found = {*policy.steps_at(steps), steps}
     if policy.archive is not None:
-        kept |= {step for step in range(policy.archive, last, policy.archive) if step % policy.every == 0}
-    return sorted(kept)
+        found |= {step for step in range(policy.archive, steps, policy.archive) if step % policy.every == 0}
+    return sorted(found)
 
 
 def own_steps(folder: Path, policy: CheckpointConfig, last: int) -> list[int]:

@@ -163,6 +163,7 @@ class Loop(ABC, Generic[M, B]):
         self.run, self.name, self.model, self.trains, self.batches = run, name, model, trains, batches
         self.accelerator, self.steps = trains.accelerator, trains.steps
         self.accumulation, self.policy, self.log_every = accumulation, policy, log_every
+        self.saved_at = frozenset(policy.steps_at(self.steps))
         self.say, self.stop = say, stop or watched()
         self.log = MetricsLog(run / "metrics.jsonl", self.accelerator.is_main_process)
         self.window = LossWindow(lambda values: sum_over_ranks(self.accelerator, values))
@@ -193,7 +194,7 @@ class Loop(ABC, Generic[M, B]):
                     self.read_losses()
                     row = {"step": self.step, **self.window.means(), "lr": self.trains.learning_rate(self.step - 1)}
                     self.write_line(row, (self.step - first) / (time.monotonic() - started))
-                if self.is_due(self.policy.every):
+                if self.is_due(self.policy.every) or self.step in self.saved_at:
                     self.save()
                 self._stop_if_asked()
 
@@ -248,7 +249,7 @@ class Loop(ABC, Generic[M, B]):
             state = {"run": self.name, "step": self.step, "window": self.window.state(), **self.trains.state()}
             state |= self.extra
             folder, optimizer = self.run / "checkpoints", self.trains.optimizer
-            save_checkpoint(folder, self.model, optimizer, state, self.policy, writes=is_main)
+            save_checkpoint(folder, self.model, optimizer, state, self.policy, writes=is_main, steps=self.steps)
         self.accelerator.wait_for_everyone()
 
     def _stop_if_asked(self) -> None:

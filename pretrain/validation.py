@@ -30,7 +30,7 @@ class Validation:
 
     def __init__(self, config: PretrainConfig, artifacts: Artifacts) -> None:
         self.config = config
-        self.every = config.validation.every
+        self.every, self.at = config.validation.every, frozenset(config.checkpoints.steps_at(config.steps))
         on = bool(self.every)
         self.has_dictionary = artifacts.dictionary is not None
         self.names = [language.name for language in artifacts.languages]
@@ -53,7 +53,7 @@ class Validation:
     def due(self, step: int) -> bool:
         """Return True if anything is to be measured after ``step`` steps."""
         on = bool(self.batches or self.pairs)
-        return on and (step % self.every == 0 or step == self.config.steps)
+        return on and (step % self.every == 0 or step == self.config.steps or step in self.at)
 
     @torch.no_grad()
     def measure(self, model: LanguageModel) -> dict[str, float]:

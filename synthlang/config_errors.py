@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import NoneType
 from typing import Any
 
@@ -63,7 +63,13 @@ def faults(
         elif fault.text not in known.text:
             both = f"{known.reason}, or {fault.reason}"
             found[fault.keys] = InputError(both, keys=fault.keys, hint=known.hint or fault.hint, code=known.code)
-    return list(found.values())
+    return [fault for fault in found.values() if not _is_of_other_member(fault, found)]
+
+
+def _is_of_other_member(fault: InputError, found: Collection[tuple[str, ...]]) -> bool:
+    """Return whether a wrong type is that of a union, another member of which has a fault below the same key."""
+    keys = fault.keys
+    return fault.code == "type" and any(len(one) > len(keys) and one[: len(keys)] == keys for one in found)
 
 
 def _fault(model: type[pydantic.BaseModel], item: ErrorDetails, data: Any) -> InputError:

@@ -195,6 +195,7 @@ BASE = {"model": "m", "pairs": {"p": PAIR}}
         ({"loss": {"hold": -1}}, "loss.hold", "range"),
         ({"pairs": {"p": {**PAIR, "unit": "letter"}}}, "pairs.p.unit", "unknown"),
         ({"checkpoints": {"every": 5, "select": "best"}}, "checkpoints.select", "unsupported"),
+        ({"checkpoints": {"at": [5]}}, "checkpoints.at", "unsupported"),
     ],
 )
 def test_bad_settings(change, place, code):

@@ -4,6 +4,7 @@ import errno
 import json
 import shutil
 
+import numpy as np
 import pytest
 import torch
 from safetensors import SafetensorError
@@ -20,7 +21,8 @@ from pretrain.checkpoints import (
     selected_checkpoint,
 )
 from pretrain.config import CheckpointConfig
-from pretrain.folder import kept_steps, steps_in
+from pretrain.config.steps import LogSteps
+from pretrain.folder import kept_steps, named_steps, steps_in
 from tests.refusals import refused
 
 
@@ -35,9 +37,9 @@ def model_and_optimizer():
 EVERY = CheckpointConfig(every=1)
 
 
-def save(folder, step, policy=EVERY, **state):
+def save(folder, step, policy=EVERY, steps=None, **state):
     model, optimizer = model_and_optimizer()
-    save_checkpoint(folder, model, optimizer, {"run": "r", "step": step, **state}, policy)
+    save_checkpoint(folder, model, optimizer, {"run": "r", "step": step, **state}, policy, steps=steps)
 
 
 def test_the_best_checkpoint_stays(tmp_path):
@@ -57,6 +59,30 @@ def test_a_run_that_was_stopped_in_between_ends_with_the_same_checkpoints(stoppe
             assert step in steps_in(tmp_path)
     archived = {3 * n for n in range(1, 4) if policy.archive and 3 * n % policy.archive == 0}
     assert steps_in(tmp_path) == sorted({*[3, 6, 9, 11][-policy.keep :], *archived}) == kept_steps(policy, last)
+
+
+@pytest.mark.parametrize(
+    ("at", "named"),
+    [
+        ((2, 5), [2, 5]),
+        ((0.5, 0.05), [1, 5]),
+        (LogSteps(log=4), [1, 2, 5, 11]),
+        (LogSteps(log=9, first=4), range(4, 12)),
+    ],
+)
+def test_named_steps_are_kept_beside_the_latest(at, named, tmp_path):
+    policy, last = CheckpointConfig(every=3, keep=1, at=at), 11
+    for step in range(1, last + 1):
+        if step % policy.every == 0 or step == last or step in policy.steps_at(last):
+            save(tmp_path, step, policy, last)
+            assert step in steps_in(tmp_path)
+    assert steps_in(tmp_path) == sorted({*named, last}) == kept_steps(policy, last) == named_steps(policy, last)
+
+
+def test_steps_at_equal_ratios_are_those_of_numpy():
+    for steps, log, first in ((1000, 4, 1), (500_000, 30, 100), (200, 10, 1), (7, 20, 2)):
+        expected = np.unique(np.rint(np.geomspace(first, steps, log)))
+        assert LogSteps(log=log, first=first).of(steps) == expected.tolist()
 
 
 def test_a_damaged_later_checkpoint_does_not_push_out_the_one_that_is_saved(tmp_path):

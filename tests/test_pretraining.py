@@ -28,7 +28,7 @@ from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.store import Store
 from tests.refusals import refused
-from tests.runs import assert_same_run, forked, run_anew, weights
+from tests.runs import assert_same_run, forked, run_anew, untimed, weights
 from tests.study_graphs import write_treebank
 from tests.tiny import PRETRAIN, TRANSFER, changed
 
@@ -66,6 +66,30 @@ def test_a_stopped_run_ends_as_an_uninterrupted_one(finished, tmp_path, monkeypa
     assert not (tmp_path / "run" / "export").exists()
     pretrain(config_of(), tmp_path / "run", Store(finished / "store"))
     assert_same_run(finished / "run", tmp_path / "run")
+
+
+@pytest.mark.parametrize("killed", [2, 3, 5])
+def test_a_run_with_named_checkpoints_stops_and_ends_as_an_uninterrupted_one(finished, tmp_path, monkeypatch, killed):
+    """Checkpoints at steps 1, 3 and 6, which are validated, too. Weights are those of a run without them."""
+    config, train = config_of(checkpoints={"every": 6, "keep": 1, "at": [1, 0.5]}, validation__every=6), Step.__call__
+
+    def dies(self, step, batches):
+        if step == killed:
+            raise Killed
+        return train(self, step, batches)
+
+    pretrain(config, tmp_path / "whole", Store(finished / "store"))
+    with monkeypatch.context() as patch:
+        patch.setattr(Step, "__call__", dies)
+        with pytest.raises(Killed):
+            pretrain(config, tmp_path / "run", Store(finished / "store"))
+    pretrain(config, tmp_path / "run", Store(finished / "store"))
+    assert_same_run(tmp_path / "whole", tmp_path / "run")
+    for run in ("whole", "run"):
+        assert steps_in(tmp_path / run / "checkpoints") == [1, 3, 6]
+        assert [row["step"] for row in untimed(tmp_path / run) if "validation/parent" in row] == [1, 3, 6]
+    plain, named = weights(finished / "run"), weights(tmp_path / "whole")
+    assert all(torch.equal(plain[name], named[name]) for name in plain)
 
 
 @pytest.mark.parametrize("batches", ["mixed", "one-language"])

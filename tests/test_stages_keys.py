@@ -21,6 +21,7 @@ from probes.study.common_settings import DIFFERS, common_settings
 from probes.study.graph import graph
 from synthlang.config import parse
 from synthlang.errors import InputError
+from tests.refusals import refusal
 from tests.study_graphs import (
     ADJUST,
     ADJUSTED,
@@ -39,6 +40,7 @@ from tests.study_graphs import (
 )
 from tests.tiny import changed
 
+WORDS = {"probes": ["words"]}
 MADE = {"pretrain", "alignment", "probe", "transfer"}
 STUDIES = {"full": FULL, "two": TWO, "adjusted": ADJUSTED, "started": STARTED, "tuned": CELLS}
 
@@ -76,6 +78,42 @@ def test_cells_share_stages_and_every_parent_comes_first():
     order = list(whole.stages)
     for key, stage in whole.stages.items():
         assert all(order.index(parent) < order.index(key) for parent in keys_of(*stage.parents))
+
+
+def test_a_probe_of_all_checkpoints_has_a_stage_for_each_named_step():
+    """Stages of one checkpoint have the key that they have without the others."""
+    named_at = changed(FULL, pretrain__checkpoints={"at": [1, 0.5]}, probes={"w": {**WORDS, "checkpoints": "all"}})
+    stages, cell = named(named_at)
+    assert list(stages)[2:5] == ["probe w", "probe w step 1", "probe w step 3"]
+    assert cell.probed_checkpoints("w") == {1: "probe w step 1", 3: "probe w step 3", 6: "probe w"}
+    assert [stages[f"probe w step {step}"].step for step in (1, 3)] == [1, 3]
+    alone, _ = named(changed(FULL, probes={"w": {**WORDS, "words": {"checkpoints": False}}}))
+    assert alone["probe w"].key == stages["probe w"].key != stages["probe w step 1"].key
+    more, _ = named(changed(named_at, pretrain__checkpoints={"at": {"log": 4}}))
+    assert {stages[f"probe w step {step}"].key for step in (1, 3)} & {one.key for one in more.values()} == {
+        stages["probe w step 1"].key,
+        stages["probe w step 3"].key,
+    }
+    assert more["pretrain"].key == stages["pretrain"].key == named(FULL)[0]["pretrain"].key
+    best = {"at": [1], "select": "best"}
+    assert list(named(changed(named_at, pretrain__checkpoints=best))[0])[2:5] == [
+        *("probe w", "probe w step 1", "probe w step 6")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"pretrain__checkpoints": {"every": 2}}, "missing"),
+        ({"adjust": ADJUST, "tasks": {"pos": {}}}, "conflict"),
+        ({"finetuned": {"task": "pos"}}, "conflict"),
+        ({"target_model": {**FULL["pretrain"], "seed": 7}, "tasks": {}}, "conflict"),
+    ],
+)
+def test_all_checkpoints_are_those_of_a_pretraining_that_names_some(change, code):
+    data = changed(FULL, pretrain__checkpoints={"at": [1]}, probes={"w": {**WORDS, "checkpoints": "all"}})
+    assert refusal(graph_of, changed(data, **change)).keys == ("probes", "w", "checkpoints")
+    assert refusal(graph_of, changed(data, **change)).code == code
 
 
 def test_a_cell_of_two_models():

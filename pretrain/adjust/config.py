@@ -178,6 +178,9 @@ class AdjustConfig(StrictModel):
         if self.checkpoints.select == "best":
             reason = "an adjustment has no perplexity to select by"
             raise InputError(reason, keys="checkpoints.select", hint="use last", code="unsupported")
+        if self.checkpoints.at is not None:
+            reason = "cannot name steps of an adjustment, whose number of steps depends on its sentence pairs"
+            raise InputError(reason, keys="checkpoints.at", hint="use checkpoints.archive", code="unsupported")
         return self
 
     @property

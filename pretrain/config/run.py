@@ -275,10 +275,10 @@ class PretrainConfig(StrictModel):
             reason = f"{self.batch.length} is more than model.positions ({self.model.positions})"
             hint = "raise model.positions, or lower batch.length"
             raise InputError(reason, keys="batch.length", hint=hint, code="conflict")
-        archive, every = self.checkpoints.archive, self.checkpoints.every
-        if archive is not None and archive % every:
-            reason = f"{archive} is not a multiple of checkpoints.every ({every})"
-            raise InputError(reason, keys="checkpoints.archive", hint=f"use a multiple of {every}", code="conflict")
+        try:
+            self.checkpoints.check(self.steps)
+        except InputError as error:
+            raise error.inside("checkpoints") from error
         if self.checkpoints.select == "best" and not self.validation.every:
             reason = "best needs validation, because perplexity selects the checkpoint"
             raise InputError(reason, keys="checkpoints.select", hint="set validation.every", code="missing")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from fractions import Fraction
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from pretrain.config.steps import check_place, step_of
 from synthlang.config import StrictModel
 from synthlang.errors import InputError
 from synthlang.references import OmitDefaultFromHash
@@ -23,16 +23,14 @@ class StageConfig(StrictModel):
 
     @model_validator(mode="after")
     def _means_something(self) -> StageConfig:
-        if self.start > 1 and not self.start.is_integer():
-            reason = f"{self.start} is neither a whole number of steps nor a share of the run"
-            raise InputError(reason, keys="start", hint="use a whole number, or a share below 1", code="range")
+        check_place(self.start, "start")
         if not any(self.shares.values()):
             raise InputError("all shares are 0", keys="shares", hint="raise one of them", code="range")
         return self
 
     def first_step(self, steps: int) -> int:
         """Return the first step of the stage, counted from 0, in a run of ``steps`` steps."""
-        return int(Fraction(repr(self.start)) * (steps if self.start < 1 else 1))  # 0.29 as written: 29 of 100 steps
+        return step_of(self.start, steps)
 
 
 class SamplingConfig(StrictModel):

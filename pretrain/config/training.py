@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
+from pretrain.config.steps import LogSteps, check_place, step_of
 from synthlang.config import StrictModel
 from synthlang.errors import InputError
 from synthlang.references import OmitDefaultFromHash
 
 Packing = Literal["stream", "sentences", "sentence"]
+Place = Annotated[int | float, Field(gt=0)]
+"""A number of steps, or a share of the run."""
 
 
 class BatchConfig(StrictModel):
@@ -94,6 +97,7 @@ class CheckpointConfig(StrictModel):
     smoke: ClassVar[Mapping[str, Any]] = {
         "every": 10,
         "archive": lambda kept: None if kept.archive is None else min(kept.every, 10),
+        "at": lambda kept: None if kept.at is None else LogSteps(log=3),
     }
 
     every: int = Field(default=1000, ge=1)
@@ -102,8 +106,47 @@ class CheckpointConfig(StrictModel):
     """Number of latest checkpoints that are kept."""
     archive: int | None = Field(default=None, ge=1)
     """Number of steps between further checkpoints that are kept, a multiple of ``every``."""
+    at: Annotated[tuple[Place, ...] | LogSteps | None, OmitDefaultFromHash()] = None
+    """Further checkpoints that are saved and kept: a list of steps or of shares of the run, or ``{log: N}``.
+
+    A share is below 1 and rounded down to a step. ``{log: N, first: F}`` gives N steps at equal ratios, from step F
+    (default: 1) to the last. If validation is on, these steps are also validated.
+    """
     select: Literal["last", "best"] = "last"
-    """Checkpoint that is exported and probed: the ``last``, or the ``best`` by perplexity of the first language."""
+    """Checkpoint that is exported and probed: the ``last``, or the ``best`` by perplexity of the first language.
+
+    The best one is chosen among the multiples of ``every`` and the last step.
+    """
+
+    @field_validator("at")
+    @classmethod
+    def _places(cls, value: tuple[float, ...] | LogSteps | None) -> tuple[float, ...] | LogSteps | None:
+        if isinstance(value, tuple):
+            for number, place in enumerate(value):
+                check_place(place, str(number))
+            if not value:
+                raise InputError("names no step", hint="give at least one step, or leave at out", code="empty")
+        return value
+
+    def steps_at(self, steps: int) -> list[int]:
+        """Return the sorted steps of ``at`` in a run of ``steps`` steps.
+
+        >>> CheckpointConfig(at=(10, 0.5)).steps_at(200), CheckpointConfig(at=LogSteps(log=3)).steps_at(100)
+        ([10, 100], [1, 10, 100])
+        """
+        if isinstance(self.at, LogSteps):
+            return self.at.of(steps)
+        return sorted({max(1, step_of(place, steps)) for place in self.at or ()})
+
+    def check(self, steps: int) -> None:
+        """Raise InputError if ``archive`` does not fit ``every``, or ``at`` has a step after the last of ``steps``."""
+        if self.archive is not None and self.archive % self.every:
+            reason = f"{self.archive} is not a multiple of checkpoints.every ({self.every})"
+            raise InputError(reason, keys="archive", hint=f"use a multiple of {self.every}", code="conflict")
+        late = self.at.first if isinstance(self.at, LogSteps) else max(self.steps_at(steps), default=0)
+        if late > steps:
+            reason = f"names step {late:,}, but the run has {steps:,} steps"
+            raise InputError(reason, keys="at", hint="use earlier steps or shares of the run", code="range")
 
 
 def micro_batches(rows: int, accumulation: int, processes: int) -> int:

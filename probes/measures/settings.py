@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, model_validator
 
@@ -13,7 +13,7 @@ from synthlang.config import StrictModel
 from synthlang.errors import InputError
 from synthlang.parallel.pairs import PairConfig
 from synthlang.parallel.prepare import DataConfig
-from synthlang.references import LanguageSpec, ModelName, omits_default
+from synthlang.references import LanguageSpec, ModelName, OmitDefaultFromHash, omits_default
 
 
 class ProbeDataConfig(DataConfig):
@@ -51,6 +51,12 @@ class InputConfig(StrictModel):
     """
     model2: ModelName | None = None
     """Second model, which reads the other language. Use it to compare two monolingual models."""
+    checkpoints: Annotated[Literal["selected", "all"], OmitDefaultFromHash()] = "selected"
+    """Checkpoints of the run to probe: the ``selected`` one, or also ``all`` others that it keeps.
+
+    In a study, these are the steps that ``checkpoints.at`` and ``checkpoints.archive`` of the pretraining name, and the
+    last one. ``words.checkpoints`` has no effect then.
+    """
     pairs: dict[str, PairConfig | None] = Field(default_factory=dict)
     """Sentence pairs with word alignments, as in an adjustment. The left side is the other language.
 

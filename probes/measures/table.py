@@ -54,5 +54,13 @@ class ProbeConfig(InputConfig):
     minimal_pairs: Annotated[MinimalPairsConfig, OmitDefaultFromHash()] = MinimalPairsConfig()
     """Settings of the probe ``minimal_pairs``."""
 
+    @property
+    def of_one_checkpoint(self) -> ProbeConfig:
+        """The settings with which each checkpoint is probed, if all checkpoints are."""
+        if self.checkpoints == "selected":
+            return self
+        words = self.words.model_copy(update={"checkpoints": False}) if "words" in self.probes else self.words
+        return self.model_copy(update={"checkpoints": "selected", "words": words})
+
 
 PROBES: dict[str, type[ProbeSettings]] = ProbeConfig.table()

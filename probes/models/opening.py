@@ -44,6 +44,7 @@ def open_pretrained(
     target_model: str | None = None,
     configs: Configs = MappingProxyType({}),
     original: str | None = None,
+    step: int | None = None,
 ) -> Pretrained:
     """Open a model together with the language to transfer to.
 
@@ -57,16 +58,18 @@ def open_pretrained(
         configs: Settings that replace those in the folders of runs, by folder.
         original: The model from which ``model`` was adjusted or fine-tuned. If it is a run, ``model`` has the languages
             and the text of the run.
+        step: Step of the checkpoint of a run (default: the checkpoint that the run selects).
 
     Raises:
         InputError: There is no such model, the model cannot read the language, or ``language`` is None and there is no
-            default.
+            default. Also if the checkpoint of ``step`` is damaged or gone.
     """
     if original is not None and is_run(model_path(original)):
         return _of_derived_model(model, original, language, natural, configs)
     path = model_path(model)
     if is_run(path):
-        opened = _of_run_folder(path, language, natural, configs.get(model), reads_target=target_model is None)
+        reads_target = target_model is None
+        opened = _of_run_folder(path, language, natural, configs.get(model), reads_target=reads_target, step=step)
     else:
         opened = _of_checkpoint(model, language, natural)
     if target_model is None:
@@ -111,13 +114,19 @@ def of_run(
 
 
 def _of_run_folder(
-    path: Path, language: str | None, natural: bool, config: PretrainConfig | None, reads_target: bool
+    path: Path,
+    language: str | None,
+    natural: bool,
+    config: PretrainConfig | None,
+    reads_target: bool,
+    step: int | None = None,
 ) -> Pretrained:
     """Open a pretraining run. ``reads_target`` is False if a second model reads the target language."""
     config, artifacts = open_run(path, config)
     record = read_json(path / "run.json")["fingerprint"]
     wanted = language if reads_target else artifacts.languages[0].name
-    trained = trained_model(path, config, artifacts)
+    record = record if step is None else fingerprint("checkpoint", run=record, step=step)
+    trained = trained_model(path, config, artifacts, step)
     try:
         opened = of_run(config, artifacts, trained, record, wanted, natural)
     except InputError as error:

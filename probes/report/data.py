@@ -154,9 +154,9 @@ class Study:
 
     @cached_property
     def perplexities(self) -> pd.DataFrame:
-        """Rows with the perplexities of pretrainings, including those of excluded runs."""
+        """Rows with the perplexities of pretrainings at selected checkpoints, including those of excluded runs."""
         names = [name for name in self.measured["measure"].unique() if name.startswith(PERPLEXITIES)]
-        return self.measured[self.measured["measure"].isin(names)]
+        return self.measured[self.measured["measure"].isin(names) & self.measured["step"].isna()]
 
 
 def read_study(folder: Path) -> Study:

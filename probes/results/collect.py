@@ -7,11 +7,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
+from pretrain.config import CheckpointConfig
 from probes.results.declared import Measure, Value
 from probes.results.measures import (
     ALIGNMENT,
     PRETRAIN,
     alignment_values,
+    logged_perplexities,
     measure_of,
     perplexities,
     perplexity_values,
@@ -23,7 +25,6 @@ from probes.results.scores import DIGITS, MIXED, PERPLEXITY, SCORES, alignment_s
 from probes.stages.base import DONE, PROBES, RESULT
 from probes.stages.kinds import RUN_STAGES
 from probes.study.cell import Cell
-from probes.study.config import OF_RUNS
 from synthlang.files import read_json
 from synthlang.store import Store
 
@@ -51,6 +52,7 @@ class Tables:
     ) -> None:
         self._cells, self._of_cell, self._seeds, self._store = cells, of_cell, seeds, store
         self._read: dict[str, Any] = {}
+        self._logged: dict[tuple[str, CheckpointConfig], list[Value]] = {}
         self._drops: dict[str, Drops] = {}
 
     def measurements(self, done: Collection[str]) -> Iterator[Measurement]:
@@ -85,13 +87,17 @@ class Tables:
         for cell in self._cells:
             stages = self._of_cell[cell.name]
             yield from _of_probe(cell, stages, PRETRAIN, perplexity_values(self._perplexities(cell, done)))
+            yield from _of_probe(cell, stages, PRETRAIN, self._logged_perplexities(cell, done))
             yield from _of_probe(cell, stages, PRETRAIN, self._readings(cell, done))
             if (alignment := _alignment(cell, stages)) is not None and alignment in done:
                 yield from _of_probe(cell, stages, ALIGNMENT, alignment_values(self._aligned(cell, alignment)))
             for name in cell.probes:
-                key = stages[f"probe {name}"]
-                if key in done:
-                    yield from _of_probe(cell, stages, name, probe_values(self._json("probe", key, PROBES)))
+                places: dict[int | None, str] = {None: f"{PROBE} {name}", **cell.probed_checkpoints(name)}
+                for step, stage in places.items():
+                    if (key := stages[stage]) in done:
+                        values = probe_values(self._json(PROBE, key, PROBES))
+                        values = values if step is None else (value._replace(step=step) for value in values)
+                        yield from _of_probe(cell, stages, name, values, stage)
 
     def dropped(self, done: Collection[str]) -> dict[str, dict[str, dict[str, dict[str, int]]]]:
         """Return counts of sentences, pairs or words that were left out or changed: stage → data → reason → counts.
@@ -134,6 +140,16 @@ class Tables:
             self._read[key] = {name: round(value, DIGITS) for name, value in found.items()}
         known: dict[str, float] = self._read[key]
         return known
+
+    def _logged_perplexities(self, cell: Cell, done: Collection[str]) -> list[Value]:
+        """Return the perplexities at the named steps of the pretraining of a cell, or [] if it is not finished."""
+        key = self._of_cell[cell.name].get("pretrain")
+        if cell.pretrain is None or key is None or key not in done:
+            return []
+        known = (key, cell.pretrain.checkpoints)  # runs with equal keys may name other steps
+        if known not in self._logged:
+            self._logged[known] = list(logged_perplexities(self._store.path("pretrain", key), cell.pretrain))
+        return self._logged[known]
 
     def _readings(self, cell: Cell, done: Collection[str]) -> list[Value]:
         """Return the tokenizer statistics of the pretraining of a cell, or [] if it is not finished."""
@@ -203,10 +219,11 @@ def _scores(
             yield _measured(common, finetuned, MIXED, scores[name])
 
 
-def _of_probe(cell: Cell, stages: Mapping[str, str], probe: str, values: Iterable[Value]) -> Iterator[Measurement]:
-    """Yield the measurements of a pretraining, an alignment or a probe of a cell."""
-    kind = probe if probe in OF_RUNS else PROBE
-    run = f"{kind} {stages[probe if probe in OF_RUNS else f'{PROBE} {probe}']}"
+def _of_probe(
+    cell: Cell, stages: Mapping[str, str], probe: str, values: Iterable[Value], stage: str = ""
+) -> Iterator[Measurement]:
+    """Yield the measurements of a pretraining, an alignment or a probe of a cell. A probe has the name of its stage."""
+    run = f"{PROBE if stage else probe} {stages[stage or probe]}"
     common = Measurement(
         cell.name,
         Labels(dict(cell.labels)),

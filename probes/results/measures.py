@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from pretrain.config import PretrainConfig
-from pretrain.folder import READINGS, selected_row
+from pretrain.folder import READINGS, named_steps, read_metrics, selected_row
 from probes.measures.table import PROBES
 from probes.measures.words.declared import ALIGNMENT as ALIGNMENT_TREE
 from probes.results.declared import ANY, AT_LEAST_ZERO, COEFFICIENT, SHARE, Measure, Range, Tree, Value, find, values_in
-from probes.results.scores import ALIGNMENTS, PERPLEXITY_MEASURE, score_measure
+from probes.results.scores import ALIGNMENTS, DIGITS, PERPLEXITY_MEASURE, score_measure
 from probes.study.config import OF_RUNS
 
 ALIGNMENT, PRETRAIN = OF_RUNS
@@ -73,6 +73,19 @@ def alignment_values(result: Mapping[str, Any]) -> Iterator[Value]:
 def perplexity_values(found: Mapping[str, float]) -> Iterator[Value]:
     """Yield perplexities, by the names of `perplexities`, as measures such as ``pretrain.perplexity.parent``."""
     return (Value(PERPLEXITIES + name, None, None, value, PERPLEXITY_MEASURE) for name, value in found.items())
+
+
+def logged_perplexities(run: Path, config: PretrainConfig) -> Iterator[Value]:
+    """Yield the perplexities that a run logged at the steps that ``checkpoints.at`` and ``checkpoints.archive`` name.
+
+    The names are those of `perplexity_values`. A run whose config names no steps has none.
+    """
+    named = named_steps(config.checkpoints, config.steps)
+    rows = {row["step"]: row for row in read_metrics(run / "metrics.jsonl")} if len(named) > 1 else {}
+    for step in (step for step in named if step in rows):
+        for called, name in _called(config):
+            if (value := rows[step].get(f"validation/{name}")) is not None:
+                yield Value(PERPLEXITIES + called, None, step, round(float(value), DIGITS), PERPLEXITY_MEASURE)
 
 
 def perplexities(run: Path, config: PretrainConfig) -> dict[str, float]:

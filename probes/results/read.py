@@ -141,7 +141,7 @@ def failed_training(table: pd.DataFrame, limits: LearnedConfig) -> pd.Series[str
     """
     whole, of_task = dict[str, str](), dict[tuple[str, str], str]()
     if limits.perplexity is not None:
-        known = table[table["measure"].isin(OF_PARENT)]
+        known = table[table["measure"].isin(OF_PARENT) & table["step"].isna()]
         for cell, value in known.groupby("cell", observed=True)["value"].max().items():
             if not value <= limits.perplexity:
                 whole[str(cell)] = f"perplexity {value:.4g}, over {limits.perplexity:g}"

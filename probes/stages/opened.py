@@ -38,6 +38,7 @@ class ModelRequest:
         before: Name of, or reference to, the original model f⁰ of continual learning (default: the model before its
             adjustment).
         source_only: True if only the source language is read. It is then also the target language.
+        step: Step of the checkpoint of a run (default: the checkpoint that the run selects).
     """
 
     language: str | None
@@ -45,6 +46,7 @@ class ModelRequest:
     target_model: str | None = None
     before: str | None = None
     source_only: bool = False
+    step: int | None = None
 
 
 def open_models(making: Making, wanted: ModelRequest) -> OpenedModels:
@@ -66,9 +68,11 @@ def open_models(making: Making, wanted: ModelRequest) -> OpenedModels:
             configs[making.model_name(run)] = run.config_in(making)
     language = source_language(first, configs) if wanted.source_only else wanted.language
     second = None if wanted.target_model is None else folders.get(wanted.target_model, wanted.target_model)
-    opened = open_pretrained(name, language, wanted.natural, second, configs, None if first == name else first)
+    root_folder = None if first == name else first
+    opened = open_pretrained(name, language, wanted.natural, second, configs, root_folder, wanted.step)
     original = first if first != name else opened.original
     original = original if wanted.before is None else folders.get(wanted.before, wanted.before)
     called = " and ".join(short(each) for each in (model, other) if each is not None)
+    called += "" if wanted.step is None else f" step {wanted.step}"
     opened = replace(opened, name=called, original=None if original == name else original)
     return OpenedModels(opened, folders)

@@ -35,6 +35,7 @@ class ProbeStage(ModelStage):
         model: The model, or the name of a model that the study does not make.
         target_model: The pretraining whose model reads the target language, or None.
         name: Name of the probe in the study.
+        step: Step of the checkpoint of the pretraining ``model`` that is probed (None: the selected checkpoint).
     """
 
     format = FORMAT
@@ -44,14 +45,20 @@ class ProbeStage(ModelStage):
     model: Annotated[PretrainStage | AdjustStage | TuneStage, Field(discriminator="kind")] | str
     target_model: PretrainStage | None = None
     name: str
+    step: int | None = None
 
     @property
     def label(self) -> str:
-        return f"probe {self.name} of {short(self.model)}"
+        return f"probe {self.name} of {short(self.model)}" + ("" if self.step is None else f" step {self.step}")
 
     @property
     def configs(self) -> tuple[pydantic.BaseModel, ...]:
         return *super().configs, *(run.config.dictionary for run in self._words_of)
+
+    @property
+    def reads_checkpoints(self) -> bool:
+        """True if the probes read other checkpoints of a run than the selected one."""
+        return self.step is not None or ("words" in self.config.probes and self.config.words.checkpoints)
 
     @property
     def _words_of(self) -> tuple[PretrainStage, ...]:
@@ -69,6 +76,7 @@ class ProbeStage(ModelStage):
             of_steps = self.config.words.checkpoints and run is self.model
             steps = kept_steps(run.config.checkpoints, run.config.steps) if of_steps else None
             found += [keys.hash_of(run.config.dictionary), None if steps is None else list(steps)]
+        found += [] if self.step is None else [{"step": self.step}]
         return [*found, *plugins.parts("probes", self.config.probes).values()]
 
     # --- the check ---
@@ -146,13 +154,12 @@ class ProbeStage(ModelStage):
         from probes.stages.opened import ModelRequest, open_models
 
         config = self.config
-        opened = open_models(making, ModelRequest(config.language, config.natural, config.model2))
-        folder = model_path(making.model_name(self.model))
 
         def build(path: Path) -> None:
-            words = "words" in config.probes and config.words.checkpoints
-            if isinstance(self.model, PretrainStage) and words:
+            if isinstance(self.model, PretrainStage) and self.reads_checkpoints:
                 _make_checkpoints(self.model, making)
+            opened = open_models(making, ModelRequest(config.language, config.natural, config.model2, step=self.step))
+            folder = model_path(making.model_name(self.model))
             run = folder if is_run(folder) else None
             filled = _with_folders(config, opened.folders)
             given = ProbeInput(opened.pretrained, filled, run, making.store, making.report)

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from pretrain.adjust.config import AdjustConfig
 from pretrain.config import PretrainConfig
+from pretrain.folder import named_steps
 from probes.measures.table import ProbeConfig
 from probes.models.names import CellModel, natural_target, run_config
 from probes.study.axes import Setting
@@ -237,7 +238,21 @@ class CellBuilder:
             data = {**data, "model2": CellModel.TARGET.value}
         found = None if data.get("model2") else _natural_target(run, data, ("probes", name))
         data = data if found is None else {**data, "language": found, "natural": True}
-        return self._parse(ProbeConfig, data, ("probes", name), point)
+        config = self._parse(ProbeConfig, data, ("probes", name), point)
+        if config.checkpoints == "all":
+            self._check_checkpoints(name, draft, run)
+        return config
+
+    def _check_checkpoints(self, name: str, draft: Draft, run: PretrainConfig | None) -> None:
+        """Raise InputError if a probe of all checkpoints has no pretraining of this study that names several."""
+        keys = ("probes", name, "checkpoints")
+        others = [key for key in ("adjust", "finetuned", "target_model") if draft.sections[key,] is not None]
+        if draft.sections["pretrain",] is None or run is None or others:
+            reason = "all needs a pretraining of this study" + (f", without {others[0]}" if others else "")
+            raise InputError(reason, keys=keys, hint="use selected", code="conflict")
+        if len(named_steps(run.checkpoints, run.steps)) < 2:
+            reason = "all needs several checkpoints, but the pretraining names only the last one"
+            raise InputError(reason, keys=keys, hint="set pretrain.checkpoints.at, such as {log: 10}", code="missing")
 
     def _data(self, draft: Draft, place: Place) -> dict[str, Any]:
         section = draft.sections[place]

@@ -11,6 +11,7 @@ import pydantic
 
 from pretrain.adjust.config import AdjustConfig
 from pretrain.config import PretrainConfig
+from pretrain.folder import named_steps
 from probes.measures.table import ProbeConfig
 from probes.study.axes import RENAMED
 from probes.transfer.config import TransferConfig
@@ -63,6 +64,17 @@ class Cell:
         """All configs of the cell: dotted key in the study → config."""
         tasks = {f"tasks.{name}": task for name, task in self.tasks.items()}
         return {**self.parts, **tasks, **{f"probes.{name}": probe for name, probe in self.probes.items()}}
+
+    def probed_checkpoints(self, probe: str) -> dict[int, str]:
+        """Return step → name of the stage that probes this checkpoint, or {} for a probe of one checkpoint.
+
+        The stage without a step in its name probes the checkpoint that the pretraining selects.
+        """
+        if self.pretrain is None or self.probes[probe].checkpoints == "selected":
+            return {}
+        policy, last = self.pretrain.checkpoints, self.pretrain.steps
+        found = {step: f"probe {probe} step {step}" for step in named_steps(policy, last)}
+        return found | ({last: f"probe {probe}"} if policy.select == "last" else {})
 
     def placed(self, error: InputError, section: Sequence[str]) -> InputError:
         """Return an error of a config with its place in the study. ``section`` is the place of the config there."""

@@ -260,7 +260,10 @@ def check_weights(stages: Sequence[Stage], done: Collection[str], store: Store) 
             if parent.key not in lost:
                 lost[parent.key] = kept_of(run)
             if _reads_lost(stage, lost[parent.key]):
-                less = ", or set words.checkpoints to false" if lost[parent.key] == "final" else ""
+                key = (
+                    "words.checkpoints to false" if getattr(stage, "step", None) is None else "checkpoints to selected"
+                )
+                less = f", or set {key}" if lost[parent.key] == "final" else ""
                 raise InputError(
                     f"{stage.label} needs weights that synthlang gc deleted (policy {lost[parent.key]})",
                     run,
@@ -279,7 +282,7 @@ def _further_of(stage: Stage) -> tuple[Stage, ...]:
 
 def _reads_lost(stage: Stage, kept: str | None) -> bool:
     if kept == "final":
-        return isinstance(stage, ProbeStage) and "words" in stage.config.probes and stage.config.words.checkpoints
+        return isinstance(stage, ProbeStage) and stage.reads_checkpoints
     return kept == "results"
 
 

@@ -21,7 +21,8 @@ class CellStage(NamedTuple):
     """A stage of a cell.
 
     Attributes:
-        name: Name in the cell and in ``study.json``: ``pretrain``, ``probe NAME``, ``transfer TASK seed N``.
+        name: Name in the cell and in ``study.json``: ``pretrain``, ``probe NAME``, ``probe NAME step N``,
+            ``transfer TASK seed N``.
         section: Keys of the config of the stage in the study file. The alignment has no config and no keys.
     """
 
@@ -88,8 +89,12 @@ def stages_of(cell: Cell, seeds: Sequence[int], keys: StageKeys) -> Iterator[Cel
     if pretrained is not None:
         yield CellStage("alignment", (), keys.keyed(AlignmentStage(pretrained=pretrained)))
     for name, config in cell.probes.items():
-        probe = ProbeStage(config=config, name=name, model=probed, target_model=target_model)
+        probe = ProbeStage(config=config.of_one_checkpoint, name=name, model=probed, target_model=target_model)
         yield CellStage(f"probe {name}", ("probes", name), keys.keyed(probe))
+        for step, stage in cell.probed_checkpoints(name).items():
+            if stage != f"probe {name}":
+                at_step = probe.model_copy(update={"step": step})
+                yield CellStage(stage, ("probes", name), keys.keyed(at_step))
     for name, task in cell.tasks.items():
         section = ("transfer",) if list(cell.tasks) == [task.task] else ("tasks", name)
         for seed in seeds:

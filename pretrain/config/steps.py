@@ -1,0 +1,44 @@
+"""Places in a run: numbers of steps, shares of the run, and steps at equal ratios."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from pydantic import Field
+
+from synthlang.config import StrictModel
+from synthlang.errors import InputError
+
+
+def check_place(place: float, keys: str) -> None:
+    """Raise InputError unless ``place`` is a whole number of steps or a share of the run, which is below 1."""
+    if place > 1 and not float(place).is_integer():
+        reason = f"{place} is neither a whole number of steps nor a share of the run"
+        raise InputError(reason, keys=keys, hint="use a whole number, or a share below 1", code="range")
+
+
+def step_of(place: float, steps: int) -> int:
+    """Return the step of a place in a run of ``steps`` steps. A share is rounded down.
+
+    >>> step_of(40, 100), step_of(0.29, 100)
+    (40, 29)
+    """
+    return int(Fraction(repr(place)) * (steps if place < 1 else 1))  # 0.29 as written: 29 of 100 steps
+
+
+class LogSteps(StrictModel):
+    """Steps at equal ratios, such as 1, 10, 100 and 1000 for ``{log: 4}`` in a run of 1,000 steps."""
+
+    log: int = Field(ge=2)
+    """Number of steps, from ``first`` to the last step of the run. Steps that coincide after rounding count once."""
+    first: int = Field(default=1, ge=1)
+    """First step."""
+
+    def of(self, steps: int) -> list[int]:
+        """Return the steps first · (steps / first) ** (i / (log − 1)) for i = 0 … log − 1, rounded and sorted.
+
+        >>> LogSteps(log=4).of(1000), LogSteps(log=5, first=100).of(1000)
+        ([1, 10, 100, 1000], [100, 178, 316, 562, 1000])
+        """
+        ratio = steps / self.first
+        return sorted({round(self.first * ratio ** (i / (self.log - 1))) for i in range(self.log)})
