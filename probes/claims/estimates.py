@@ -279,6 +279,9 @@ def estimate_over(sides: Sequence[Series], conditions: Sequence[Condition]) -> E
     """
     if not all(sides):
         return EstimateOrWhy(None, NOTHING)
+    values, censored = _counted_censored(sides, conditions)
+    if censored and censored == values:
+        return EstimateOrWhy(None, "no curve reaches the threshold")
     every = without_variations(list(dict.fromkeys(condition for side in sides for condition in side)), conditions)
     dropped = [condition for condition in every if condition not in conditions]
     if not conditions:
@@ -304,7 +307,17 @@ def estimate_over(sides: Sequence[Series], conditions: Sequence[Condition]) -> E
     notes += [f"left out, not measured on all sides: {named(dropped, every)}"] if dropped else []
     notes += [f"left out, not on both sides or in all conditions: {_seeds(missing)}"] if missing else []
     notes += [f"left out, not a number: {_seeds(infinite)}"] if infinite else []
+    if censored:
+        notes.append(
+            f"{censored} of {plural(values, 'curve')} do not reach the threshold and count with their last step"
+        )
     return EstimateOrWhy(replace(ours, notes=tuple(notes)) if notes else ours)
+
+
+def _counted_censored(sides: Sequence[Series], conditions: Sequence[Condition]) -> tuple[int, int]:
+    """Return the number of values of all sides, and how many of these are lower bounds of steps to a threshold."""
+    parts = [part for side in sides for condition in conditions for part in side.get(condition, {}).values()]
+    return sum(map(len, parts)), sum(len(getattr(part, "censored", ())) for part in parts)
 
 
 def _averaged(

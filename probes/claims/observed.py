@@ -16,6 +16,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from probes.claims.spec import OF_PROBE, Layer, Quantity
+from probes.results.curves import Summary, summary
 from probes.results.labels import is_seed
 from probes.results.measures import ALIGNMENT_MEASURES
 from probes.results.pooling import Condition, Runs
@@ -59,10 +60,12 @@ class Measured(dict[Replicate, float]):
     Attributes:
         runs: Names of the runs. The set is empty if the run of a replicate is not known.
         models: Seeds and fingerprints of the known models.
+        censored: Replicates whose value is a lower bound, because their curve does not reach a threshold.
     """
 
     runs: Runs = frozenset()
     models: frozenset[tuple[ModelSeeds, ModelFingerprints]] = frozenset()
+    censored: frozenset[Replicate] = frozenset()
 
 
 Series = dict[Condition, dict[Condition, Replicates]]
@@ -148,8 +151,9 @@ class Results:
                 rows[rest + more, part][point.replicate].append(point)
         found: Series = {}
         for (condition, part), replicates in rows.items():
-            values = {replicate: _at(of, quantity.layer) for replicate, of in replicates.items()}
-            known = Measured((replicate, value) for replicate, value in values.items() if value is not None)
+            values = {replicate: _summary(of, quantity) for replicate, of in replicates.items()}
+            known = Measured((replicate, one.value) for replicate, one in values.items() if one is not None)
+            known.censored = frozenset(replicate for replicate, one in values.items() if one and one.censored)
             of_known = [point for replicate in known for point in replicates[replicate]]
             known.runs = _runs(of_known, quantity.layer)
             known.models = frozenset((point.replicate[0], point.model) for point in of_known if point.model)
@@ -248,6 +252,19 @@ def _runs(points: Sequence[_Row], layer: Layer | None) -> Runs:
     if not all(point.run for point in points):
         return frozenset()
     return frozenset(f"{point.run} {point.layer}" if layer == "each" else point.run for point in points)
+
+
+def _summary(points: Sequence[_Row], quantity: Quantity) -> Summary | None:
+    """Return the value of a quantity in the rows of a replicate, or None if it has none."""
+    if quantity.curve is None:
+        value = _at(points, quantity.layer)
+        return None if value is None else Summary(value)
+    of_steps: dict[int, list[_Row]] = defaultdict(list)
+    for point in points:
+        if point.step is not None:
+            of_steps[point.step].append(point)
+    values = {step: _at(of, quantity.layer) for step, of in of_steps.items()}
+    return summary(((step, value) for step, value in values.items() if value is not None), quantity.curve)
 
 
 def _at(points: Sequence[_Row], layer: Layer | None) -> float | None:

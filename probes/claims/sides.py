@@ -17,6 +17,7 @@ from probes.claims.correlation import correlation_of
 from probes.claims.estimates import common_conditions, estimate_over, named
 from probes.claims.observed import Results, Series, restricted, with_fallback
 from probes.claims.spec import OF_PROBE, Claim, Compare, Order, Quantity, Relation
+from probes.results.curves import named_summary
 from probes.results.pooling import Condition, drop_shared_runs
 from probes.results.scores import MAJORITY
 
@@ -166,4 +167,5 @@ def _averaged(quantity: Quantity) -> list[str]:
 
 def _measure(quantity: Quantity) -> str:
     layer = "" if quantity.layer is None else f" ({quantity.layer} layer)"
-    return quantity.measure.removeprefix(OF_PROBE) + layer
+    curve = "" if quantity.curve is None else f" ({named_summary(quantity.curve)})"
+    return quantity.measure.removeprefix(OF_PROBE) + layer + curve

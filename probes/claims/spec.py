@@ -24,6 +24,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 from pydantic import Field, field_validator, model_validator
 
+from probes.results.curves import CurveSummary
 from probes.statistics import CorrelationKind
 from synthlang.config import StrictModel, renamed_values
 from synthlang.errors import InputError, did_you_mean
@@ -64,6 +65,8 @@ class Quantity:
             With ``each`` the layer is one more axis of the conditions. The default is the last layer.
         fallback_measure: The measure to read where ``measure`` was not measured.
         exclude_axes: Axes that a cell must not have.
+        curve: The summary of the measure over the steps of pretraining: its ``area``, its ``final`` value, or the steps
+            to a threshold (see probes/results/curves.py). None reads the value at the selected checkpoint.
     """
 
     where: Mapping[str, str]
@@ -72,6 +75,7 @@ class Quantity:
     layer: Layer | None = None
     fallback_measure: str | None = None
     exclude_axes: tuple[str, ...] = ()
+    curve: CurveSummary | None = None
 
 
 def probe_measures(quantities: Iterable[Quantity]) -> list[str]:
@@ -129,6 +133,7 @@ class ClaimSide(StrictModel):
     fallback_measure: str | None = None
     average: Average | None = None
     layer: Layer | None = None
+    curve: CurveSummary | None = None
 
     _known_measure = field_validator("measure", "fallback_measure")(check_measure)
 
@@ -144,6 +149,7 @@ class ClaimSide(StrictModel):
             # a side with a measure of its own does not inherit the fallback of another measure
             fallback_measure=self.fallback_measure or (entry.fallback_measure if self.measure is None else None),
             exclude_axes=(*entry.exclude_axes, *self.exclude_axes),
+            curve=self.curve if self.curve is not None else entry.curve,
         )
 
 
@@ -393,6 +399,15 @@ class Claim(StrictModel):
         if len(forms) != 1:
             reason = f"has {' and '.join(forms) or 'none of compare, order and correlate'}"
             raise InputError(reason, hint="give exactly one of the three", code="conflict" if forms else "missing")
+        return self
+
+    @model_validator(mode="after")
+    def _curves_are_of_probes(self) -> Claim:
+        for one in self.quantities():
+            if one.curve is not None and not one.measure.startswith(OF_PROBE):
+                reason = f"{one.measure} has no curve over steps, so curve has no effect"
+                hint = "name a measure of a probe, such as probe:PATH"
+                raise InputError(reason, keys="measure", hint=hint, code="no_effect")
         return self
 
     @property

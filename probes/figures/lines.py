@@ -30,7 +30,7 @@ from probes.figures.drawing import (
 from probes.statistics import Floats, Interval, wilson_interval
 
 HEADROOM = 1.05
-STEP = "pretraining step"
+STEP, LOG = "pretraining step", " (log scale)"
 TICKS = 8
 """Maximum number of values on an axis for which each value has a tick."""
 LOG_RATIO = 20.0
@@ -121,8 +121,12 @@ def lines_over(
     axes: tuple[str, str],
     note: str,
     written: Mapping[float, str] | None = None,
+    *,
+    log_y: bool = False,
 ) -> Drawing:
     """Draw any measure over layers, steps or the numbers of an axis of a study, one line for each condition.
+
+    Steps and numbers that span much have a log scale.
 
     Args:
         name: Name of the file.
@@ -131,13 +135,14 @@ def lines_over(
         axes: Labels of the horizontal and of the vertical axis.
         note: Text after the title in the caption.
         written: Labels of the numbers on the horizontal axis, for an axis of a study (default: layers or steps).
+        log_y: True for a vertical axis on a log scale, if all values are above 0.
     """
-    if written is None:
-        return _lines(name, title, series, axes, _limits(series), note)
-    ticks = {x: written.get(x, f"{x:g}") for x in sorted({x for line in series for x in line.x})}
-    log = min(ticks) > 0 and max(ticks) >= LOG_RATIO * min(ticks)
-    labels = (f"{axes[0]} (log scale)" if log else axes[0], axes[1])
-    return _lines(name, title, series, labels, _limits(series), note, ticks=ticks, log=log)
+    places = sorted({x for line in series for x in line.x})
+    log = (written is not None or axes[0] == STEP) and places[0] > 0 and places[-1] >= LOG_RATIO * places[0]
+    log_y = log_y and min(y for line in series for y in line.y) > 0
+    labels = axes[0] + LOG * log, axes[1] + LOG * log_y
+    ticks = None if written is None else {x: written.get(x, f"{x:g}") for x in places}
+    return _lines(name, title, series, labels, _limits(series), note, ticks=ticks, log=log, log_y=log_y)
 
 
 def _limits(series: Sequence[Series]) -> tuple[float, float]:
@@ -194,6 +199,7 @@ def _lines(
     chance: float | None = None,
     *,
     log: bool = False,
+    log_y: bool = False,
     ticks: Mapping[float, str] | None = None,
 ) -> Drawing:
     kinds = np.cumsum([not line.pair for line in series]) - 1  # the number of the colour and marker of each line
@@ -207,9 +213,12 @@ def _lines(
             _line(axes, line, COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)])
         axes.set_xlabel(labels[0])
         axes.set_ylabel(labels[1])
-        top = max(y for line in series for y in (*line.y, *line.high) if y is not None)
-        axes.set_ylim(limits[0], limits[1] if limits[1] is not None else max(5.0, HEADROOM * top))
-        _number_axis(axes, ticks or {}, steps=labels[0] == STEP, log=log)
+        if log_y:
+            _log_axis(axes)
+        else:
+            top = max(y for line in series for y in (*line.y, *line.high) if y is not None)
+            axes.set_ylim(limits[0], limits[1] if limits[1] is not None else max(5.0, HEADROOM * top))
+        _number_axis(axes, ticks or {}, steps=labels[0].removesuffix(LOG) == STEP, log=log)
         grid(axes, "both")
         if named > 1:
             legend_above(axes)
@@ -233,6 +242,17 @@ def _number_axis(axes: Axes, ticks: Mapping[float, str], *, steps: bool, log: bo
         axes.xaxis.set_major_locator(MaxNLocator(8 if not steps else 6, steps=[1, 2, 5, 10], integer=True))
     if steps or (log and not few):
         axes.xaxis.set_major_formatter(FuncFormatter(_steps))
+    if steps and log:
+        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+def _log_axis(axes: Axes) -> None:
+    """Set a logarithmic vertical axis, with plain numbers (mathtext is off) at 1, 2 and 5."""
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def _line(axes: Axes, line: Series, colour: str, marker: str) -> None:
@@ -291,11 +311,8 @@ def _panel(file: str, title: str, label: str, curves: Mapping[str, tuple[Floats,
         grid(axes, "both")
         axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10], integer=True))
         axes.xaxis.set_major_formatter(FuncFormatter(_steps))
-        if log:  # with plain numbers (mathtext is off) at 1, 2 and 5
-            axes.set_yscale("log")
-            axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-            axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-            axes.yaxis.set_minor_formatter(NullFormatter())
+        if log:
+            _log_axis(axes)
         elif alignment:
             axes.set_ylim(0, max(5.0, HEADROOM * float(values.max())))
         if len(curves) > 1 or not alignment:

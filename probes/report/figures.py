@@ -79,6 +79,7 @@ def curves(
     *,
     dashed: Lines | None = None,
     ticks: Mapping[float, str] | None = None,
+    log_y: bool = False,
 ) -> Figure:
     """Draw the first lines with their intervals, one for each colour.
 
@@ -91,6 +92,7 @@ def curves(
         bands: Text about the bands, which is left out if no point has an interval.
         dashed: Lines that are drawn dashed in the colour of the line with the same name.
         ticks: Label of each place, if the places are numbers of an axis of the study.
+        log_y: True for a vertical axis on a log scale, if all values are above 0.
     """
     points = chain.from_iterable(line.values() for line in (*lines.values(), *(dashed or {}).values()))
     note = " ".join(filter(None, (note, where_bounds(points, bands))))
@@ -100,4 +102,4 @@ def curves(
             series.append(interval_series(line, list(first), list(first.values())))
         if second := (dashed or {}).get(line):
             series.append(interval_series(line, list(second), list(second.values()), pair=bool(first)))
-    return lines_over(name, title, series, axes, note, ticks).figure()
+    return lines_over(name, title, series, axes, note, ticks, log_y=log_y).figure()

@@ -18,11 +18,12 @@ from probes.report.figures import FigureBudget
 from probes.report.findings_data import Archived, compared_papers, papers_of, studies_of
 from probes.report.join import pools
 from probes.report.judged import JudgedNumber
-from probes.report.layers import Along, by_layer, measure_curves, over_training, words_alone
+from probes.report.layers import Along, by_layer, measure_curves, words_alone
 from probes.report.maps import maps
 from probes.report.numbers import number
 from probes.report.page import Figures, Section, flat
 from probes.report.scores import Material, grouped, scores_of
+from probes.report.steps import over_training
 from probes.report.training import pretrained
 from probes.results.labels import layout_of
 from probes.results.scores import PERPLEXITY

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain
@@ -12,7 +12,6 @@ import pandas as pd
 
 from probes.figures.bars import Bar, retrieval_bars
 from probes.figures.drawing import COLOURS, Figure, slug
-from probes.figures.lines import STEP
 from probes.report.data import WITHOUT_CONTEXT, titled
 from probes.report.figures import Lines, curves
 from probes.report.numbers import Entry, where_bounds
@@ -23,6 +22,8 @@ from probes.statistics import Interval
 from synthlang.wording import plural
 
 Along = Literal["layer", "step"]
+ROLES = ("source", "target")
+"""Parts of the names of measures that name a language."""
 CONDITIONS = 100
 """Largest number of conditions in the table of a measure. measures.csv has all of them."""
 MOST = 6
@@ -74,31 +75,31 @@ class MeasureCurve:
         """
         title = f"{self.probe}: {_title(self.probe, self.measure)}{self.at}"
         axes = label, " ".join(self.measure.split(".")[-2:]).replace("_", " ")
-        return curves(f"{along}-{slug(title, number)}", title, self.lines, axes, note, NOTE)
+        declared = measure_of(self.measure)
+        log_y = declared is not None and declared.unit == "perplexity"
+        return curves(f"{along}-{slug(title, number)}", title, self.lines, axes, note, NOTE, log_y=log_y)
 
 
 def _title(probe: str, measure: str) -> str:
     """Return the declared title of a measure, or its path in the results of the probe."""
     declared = measure_of(measure)
     path = measure.removeprefix(f"{probe}.")
-    return (declared.title if declared else "") or path.replace("_", " ").replace(".", ", ")
+    if declared is None or not declared.title:
+        return path.replace("_", " ").replace(".", ", ")
+    language = next((part for part in path.split(".") if part in ROLES), "")
+    return declared.title + (f", {language}" if language else "")
 
 
 def by_layer(material: Material) -> Section | None:
     """Return the section on measures over the layers of the last checkpoint, such as CKA, or None without any."""
-    return _section("By layer", "layer", "layer", "Layer 0 is the embeddings.", material)
+    return curves_section("By layer", "layer", "layer", "Layer 0 is the embeddings.", material)
 
 
-def over_training(material: Material) -> Section | None:
-    """Return the section on measures at several checkpoints, or None without any."""
-    return _section("Over the steps of pretraining", "step", STEP, "Each point is a checkpoint.", material)
-
-
-def measure_curves(material: Material, along: Along) -> list[MeasureCurve]:
+def measure_curves(material: Material, along: Along, first: Iterable[str] = ()) -> list[MeasureCurve]:
     """Return a curve for each measure and position that has values at several layers or steps.
 
     Curves over layers use the last step that was measured. The measures of claims come first, in the order of the
-    claims, then the main measures of the probes.
+    claims, then the measures ``first``, then the main measures of the probes.
     """
     table = material.study.table
     rows = table[table[along].notna()]
@@ -115,7 +116,7 @@ def measure_curves(material: Material, along: Along) -> list[MeasureCurve]:
         for (probe, measure, at), part in rows.groupby(["probe", "measure", "at"], sort=False, observed=True)
         if part["place"].nunique() > 1
     ]
-    rank = {measure: place for place, measure in enumerate(material.claimed)}
+    rank = {measure: place for place, measure in enumerate(dict.fromkeys((*material.claimed, *first)))}
 
     def order(curve: MeasureCurve) -> tuple[int, bool]:
         declared = measure_of(curve.measure)
@@ -124,8 +125,27 @@ def measure_curves(material: Material, along: Along) -> list[MeasureCurve]:
     return sorted(found, key=order)
 
 
-def _section(heading: str, along: Along, label: str, note: str, material: Material) -> Section | None:
-    found = measure_curves(material, along)
+def curves_section(
+    heading: str,
+    along: Along,
+    label: str,
+    note: str,
+    material: Material,
+    first: Iterable[str] = (),
+    summarised: Callable[[Sequence[MeasureCurve]], Table | None] | None = None,
+) -> Section | None:
+    """Return the section on measures at several layers or steps, or None without any.
+
+    Args:
+        heading: The heading.
+        along: ``layer`` or ``step``.
+        label: Label of the horizontal axis.
+        note: Text after the titles in captions.
+        material: The study.
+        first: Measures that are drawn before others, after those of claims.
+        summarised: Function from the drawn curves to a table that follows the figures.
+    """
+    found = measure_curves(material, along, first)
     if not found:
         return None
     draws = [partial(curve.figure, number, along, label, note) for number, curve in enumerate(found, 1)]
@@ -133,6 +153,8 @@ def _section(heading: str, along: Along, label: str, note: str, material: Materi
     drawn = found[: sum(len(block.figures) for block in blocks if isinstance(block, Figures))]
     if any(len(curve.lines) > len(COLOURS) for curve in drawn):
         blocks.append(Paragraph(f"Figures have the first {len(COLOURS)} conditions.", "note"))
+    if summarised is not None and (summaries := summarised(drawn)) is not None:
+        blocks.append(summaries)
     body: list[list[Entry]] = [
         [f"{curve.probe}: {curve.measure}{curve.at}", name, str(place), interval]
         for curve in drawn

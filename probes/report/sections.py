@@ -17,7 +17,7 @@ from probes.report.files import FIGURES, HTML, MARKDOWN, TABLES
 from probes.report.for_paper import for_paper
 from probes.report.judged import Comparisons, beside_papers, judged_claims
 from probes.report.latex import csv_table, latex_table
-from probes.report.layers import by_layer, measures_alone, over_training, words_alone
+from probes.report.layers import by_layer, measures_alone, words_alone
 from probes.report.maps import maps
 from probes.report.numbers import Badge, Entry, number, where_bounds
 from probes.report.overview import main_curve, overview, papers_of, without
@@ -46,6 +46,7 @@ from probes.report.scores import (
     grouped,
     scores_of,
 )
+from probes.report.steps import over_training
 from probes.report.summary import NAMES
 from probes.report.training import pretraining, training
 from probes.results.labels import Layout, axes_that_set, is_of_languages

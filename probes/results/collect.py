@@ -92,8 +92,7 @@ class Tables:
             if (alignment := _alignment(cell, stages)) is not None and alignment in done:
                 yield from _of_probe(cell, stages, ALIGNMENT, alignment_values(self._aligned(cell, alignment)))
             for name in cell.probes:
-                places: dict[int | None, str] = {None: f"{PROBE} {name}", **cell.probed_checkpoints(name)}
-                for step, stage in places.items():
+                for step, stage in ((None, f"{PROBE} {name}"), *cell.probed_checkpoints(name).items()):
                     if (key := stages[stage]) in done:
                         values = probe_values(self._json(PROBE, key, PROBES))
                         values = values if step is None else (value._replace(step=step) for value in values)

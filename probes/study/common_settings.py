@@ -51,7 +51,7 @@ def _common(one: Any, other: Any) -> Any:
     return one if one == other and isinstance(one, bool) == isinstance(other, bool) else DIFFERS
 
 
-APART = ("title", "paper", "claims", "planned", "compare", "scale", "pool", "learned", "keep")
+APART = ("title", "paper", "claims", "planned", "compare", "scale", "pool", "learned", "thresholds", "keep")
 """Keys of a study that do not affect its cells."""
 SHOWN = 5
 """Maximum number of differences to show."""

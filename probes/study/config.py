@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
 from probes.claims.papers import read_claims, read_tables
+from probes.results.curves import Threshold
 from probes.study.axes import RENAMED
 from probes.study.compare import comparisons
 from probes.study.grid import GridConfig
@@ -92,6 +93,11 @@ class StudyConfig(StrictModel):
     """Seeds of fine-tuning. The seed of pretraining is an axis: pretrain.seed."""
     learned: LearnedConfig | None = None
     """Convergence criterion of models (default: the defaults of its keys)."""
+    thresholds: dict[str, Threshold] = Field(default_factory=dict)
+    """Thresholds for the report: measure of a probe → ``{at_least: X}`` or ``{at_most: X}``.
+
+    The table of curves has the steps to each threshold.
+    """
     keep: Keep = "checkpoints"
     """Files of finished runs that gc keeps: all checkpoints, the final weights, or only the results."""
     grid: GridConfig = GridConfig()
