@@ -214,6 +214,9 @@ def test_final_weights_are_enough_for_more_seeds_but_not_for_all_checkpoints(out
     (run,) = stages_of(out, "pretrain")
     asked = {**ONE, "name": "probes", "probes": probes}
     assert refused(opened, tmp_path / "c", asked, store=out / "stages") == (run.name, "missing")
+    named = {"emergence": {"probes": ["words"], "checkpoints": "all"}}
+    curves = changed({**ONE, "name": "probes", "probes": named}, pretrain__checkpoints={"at": [2]})
+    assert refused(opened, tmp_path / "c", curves, store=out / "stages") == (run.name, "missing")
     probes["emergence"]["words"]["checkpoints"] = False
     opened(tmp_path / "c", {**ONE, "name": "probes", "probes": probes}, store=out / "stages")
 

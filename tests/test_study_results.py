@@ -282,7 +282,8 @@ def test_rows_are_not_held_all_at_once(tmp_path, monkeypatch):
 
 def cell(name="c", pretrain=None, tasks=(), probes=(), language=None, **labels):
     named = dict.fromkeys(tasks, SimpleNamespace(language=language))
-    return SimpleNamespace(name=name, labels=labels, pretrain=pretrain, tasks=named, probes=probes)
+    own = {"tasks": named, "probes": probes, "probed_checkpoints": lambda _: {}}
+    return SimpleNamespace(name=name, labels=labels, pretrain=pretrain, **own)
 
 
 RUN = PretrainConfig.model_validate(
