@@ -29,6 +29,11 @@ def first_few(names: Sequence[str], most: int, separator: str = ", ") -> str:
     return separator.join(names[:most]) + last
 
 
+def enumerated(parts: Sequence[str]) -> str:
+    """Return an enumeration: the parts with commas between them, and with "and" before the last one."""
+    return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
+
+
 def duration(seconds: float) -> str:
     """Format a time in seconds with about two significant digits.
 

@@ -22,8 +22,9 @@ from probes.report.data import read_study
 from probes.report.findings import FIGURES, MADE_BY, READINGS, STUDIES, check_page, page_of, write_findings
 from probes.report.findings_data import compared_papers
 from probes.report.findings_overview import OVERVIEW
-from probes.report.findings_paper import NOT_DECIDED, PLURALS
+from probes.report.findings_paper import NOT_DECIDED, PREDICATES
 from probes.report.numbers import p_value
+from synthlang.wording import enumerated
 from tests.refusals import refusal, refused
 from tests.report_study import cells_of, change, change_rows, make_grid, report, write_measures
 
@@ -110,20 +111,20 @@ def test_the_claims_of_a_paper_have_a_line_each_with_both_numbers(project):
     verdicts = [row[6].split(" (")[0] for row in rows]
     assert len({*verdicts}) > 1
     counts = {word: verdicts.count(word) for word in WORDS if word in verdicts}
-    words = ", ".join(f"{n} {word if n == 1 else PLURALS[word]}" for word, n in counts.items())
-    assert f"We tested {len(rows)} claims: {words}." in text
+    words = [f"{n} {PREDICATES[word][n > 1]}" for word, n in counts.items()]
+    assert f"We tested {len(rows)} claims: {enumerated(words)}." in text
     claims = [claim for claim in compared_papers(read_archive(project / STUDIES))["align_mlm"].claims if claim.was_run]
     found = [claim.main for claim in claims]
     still = [one for one in found if one.verdict == NOT_DECIDED]
     known = [one.needed for one in still if one.needed is not None]
     assert known and all(f"({one.still_needed})" in text for one in still if one.needed is not None)
     surely, perhaps = (sum(needed[end] <= 20 for needed in known) for end in (1, 0))
-    assert f"{len(still)} claims that no scale decides, 20 models would decide {surely} to {perhaps}, at 80 %" in text
+    assert f"{len(still)} claims that no scale decides, 20 models would decide {surely} to {perhaps} with 80 %" in text
     [judged] = [claim.main for claim in claims if claim.claim.id == "align-beats-mlm"]
     assert judged.ours is not None and row[3].startswith(f"{judged.ours.mean:.2f} ")
     assert re.fullmatch(r"(< )?[\d.]+ for \(1.000 against\)", row[4].replace("&lt;", "<"))
     assert row[6:] == [judged.verdict, f"{judged.outcomes.count('holds')} of {len(judged.outcomes)}"]
-    assert f"make {sum(len(one.outcomes) for one in found)} comparisons" in text
+    assert f"they have {sum(len(one.outcomes) for one in found)} comparisons" in text
 
 
 def test_equal_results_give_equal_bytes(project, tmp_path):

@@ -18,7 +18,7 @@ from synthlang.sources.base import size_of
 from synthlang.sources.conllu import ConlluSource
 from synthlang.sources.text import TextSource
 from synthlang.tasks import open_task
-from synthlang.wording import duration
+from synthlang.wording import duration, enumerated
 
 
 class Clock:
@@ -207,3 +207,7 @@ def test_an_export_tells_what_was_there_and_what_is_new(workers, tmp_path, monke
     export_language(TextSource(path), parse_language("inv"), tmp_path / "d", progress=second, **run)
     assert second.new + second.old == 20_000
     assert second.old >= 4000 and second.new >= 2000
+
+
+def test_enumerations():
+    assert [enumerated(list(parts)) for parts in ("", "a", "ab", "abc")] == ["", "a", "a and b", "a, b and c"]

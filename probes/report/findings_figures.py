@@ -29,6 +29,7 @@ from probes.results.labels import layout_of
 from probes.results.scores import PERPLEXITY
 from probes.statistics import Interval
 from synthlang.errors import InputError
+from synthlang.wording import enumerated
 
 PREFERRED = ("delta", "zs")
 """Measures of a table to draw. The first one that the table has is drawn, or all measures if it has none of them."""
@@ -40,7 +41,7 @@ SCATTERS = 3
 """Largest number of scatters, one for each task."""
 MAPS = 4
 """Largest number of maps. There is one for each label of the other axes."""
-UNKNOWN = "The perplexity of the source language is not known"
+UNKNOWN = "The perplexity of the source language is not known."
 Numbers = Sequence[tuple[JudgedNumber, Interval]]
 """Printed numbers, each with ours."""
 
@@ -106,7 +107,7 @@ class Gallery:
         palette = colours([bar.name for of in bars for bar in of])  # a name has one colour in all figures
         figures = []
         for count, (of, (table, pool, numbers)) in enumerate(zip(bars, drawn, strict=True), place):
-            note = (f"Ours: {pool}. " if pool else "") + learned(studies[pool])
+            note = (f"Our numbers are for the scale {pool}. " if pool else "") + learned(studies[pool])
             file, title = slug(f"{paper} {name} {pool}", count), f"{paper}, {name}: {table.title}"
             one_scale = len({line.cell.quantity.measure for line, _ in numbers}) == 1
             figures.append(bars_beside(file, title, of, note, most=PANELS, palette=palette, one_scale=one_scale))
@@ -212,17 +213,18 @@ def measures_drawn(study: Study) -> list[str]:
 
 
 def learned(studies: Sequence[Study]) -> str:
-    """Describe how well the models learned, by the ranges of their perplexity and of SUP on each task."""
+    """Describe how well the models learned: the ranges of the mean perplexity and of the mean SUP of each task."""
     conditions = [c for study in studies for c in scores_of(study).every]
     perplexities = [one.perplexities.get("parent") for study in studies for one in pretrained(study)]
     if not any(perplexities):
         perplexities = [c.interval(PERPLEXITY) for c in conditions]
     known = [interval.mean for interval in perplexities if interval is not None]
-    told = [f"Perplexity of the source language {_range(known)}" if known else UNKNOWN]
+    told = [f"{_range(known)} for the perplexity of the source language"] if known else []
     for task, of in grouped(conditions, lambda c: c.task).items():
         values = [value for c in of if (value := c.mean("sup")) is not None]
-        told += [f"SUP of {task} {_range(values)}"] if values else []
-    return "; ".join(told) + "."
+        told += [f"{_range(values)} for SUP of {task}"] if values else []
+    means = [f"The means of the conditions are {enumerated(told)}."] if told else []
+    return " ".join([*means, *([] if known else [UNKNOWN])])
 
 
 def _range(values: Sequence[float]) -> str:

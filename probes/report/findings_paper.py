@@ -10,7 +10,7 @@ from pydantic import Field
 from probes.claims.comparisons import Outcome
 from probes.claims.papers import read_paper
 from probes.claims.planned import Status
-from probes.claims.verdicts import WORDS
+from probes.claims.verdicts import WORDS, Word
 from probes.figures.drawing import Figure, shorten
 from probes.report.data import Study
 from probes.report.findings_data import in_few_words, studies_of
@@ -22,48 +22,58 @@ from probes.report.scores import FAILED_TRAINING, Column, Condition, Material, a
 from probes.report.training import pretraining
 from probes.results.scores import PERPLEXITY
 from synthlang.config import StrictModel
-from synthlang.wording import plural
+from synthlang.wording import enumerated, plural
 
-PLURALS = {
-    "replicates": "replicate",
-    "does not replicate": "do not replicate",
-    "inconclusive": "inconclusive",
-    "not yet judged": "not yet judged",
+PREDICATES: dict[Word, tuple[str, str]] = {
+    "replicates": ("replicates", "replicate"),
+    "does not replicate": ("does not replicate", "do not replicate"),
+    "inconclusive": ("is inconclusive", "are inconclusive"),
+    "not yet judged": ("is not yet judged", "are not yet judged"),
 }
-"""Verdict → its form after a number of several claims."""
+"""Verdict → its predicate in a sentence about one claim, and about several."""
 NOT_DECIDED, ONE_MODEL = "inconclusive", "one model"
 OUTCOMES: dict[str, Outcome] = {"hold": "holds", "are against the claim": "fails", "are inconclusive": "inconclusive"}
 """Words for the outcomes of comparisons, in the order of the page."""
 SHORT = 110
 """Largest number of characters of a paper's numbers in the first table."""
 CAPTION = (
-    "Each claim stands once, at the scale where most of its comparisons were run. Compared: the comparison or "
-    "correlation that decides the verdict, with what the claim requires in brackets. Ours: its mean and interval, in "
-    "points except for correlations, CKA, AUC and distances. The interval is one of 95 %, or of 90 % where a match or "
-    "no loss is claimed. p: for the claim and against it. Over: the number of models and the scale. Verdict: brackets "
-    'hold other scales with another verdict; "one model" marks intervals over seeds of one pretraining, and "derived '
-    'languages" claims about natural ones. Held: how many of the comparisons that were run hold, and for an '
-    "inconclusive claim how many models would give 80 % power, at both ends of an 80 % interval of the effect size. A "
-    "comparison at the floor, the majority baseline, is not judged. docs/claims.md explains the tests."
+    "Each claim has one row, for the scale where most of its comparisons were run. The page claims.md has the tests."
 )
-EVERY_SCALE = "The same table with a row for each scale at which a claim was tested."
+COLUMNS = (
+    'The column "Compared" names the comparison or correlation that decides the verdict. What the claim requires of it '
+    "is in brackets.",
+    'The column "Ours" has its mean and interval, in points except for correlations, CKA, AUC and distances. The '
+    "interval is one of 95 %, or of 90 % if the claim is that two sides are equal or one is not worse.",
+    'The column "p" has the largest p value of the comparisons for the claim, and the smallest one against it after '
+    "Holm's correction. A confirmed verdict is decided by the adjusted values that follow.",
+    'The column "Over" has the number of models or seeds, and the scale.',
+    'The column "Verdict" also names other scales with another verdict. It has "one model" if all seeds are of one '
+    "pretraining, and it names the languages that replace the natural languages of a claim.",
+    'The column "Held" counts the comparisons that hold among those that were run. A comparison at the floor, the '
+    "majority baseline, is not judged. For an inconclusive claim, the number of models for 80 % power may follow, at "
+    "both ends of an 80 % interval of the effect size.",
+)
+"""Explanations of the columns of the tables of claims."""
+EVERY_SCALE = "This table has the same columns, and a row for each scale at which a claim was tested."
 HEADER = ["Claim", "Paper", "Compared", "Ours", "p", "Over", "Verdict", "Held"]
 STATUS: dict[Status, str] = {
-    "confirmed": "Confirmed: judged on the number of models that was planned before the study ran.",
-    "exploratory": "Exploratory: no number of models was planned, and more models may have been added after a look.",
-    "not yet judged": "Not yet judged: planned models are missing.",
+    "confirmed": "These verdicts are confirmed: the number of models was planned before the study ran.",
+    "exploratory": "These verdicts are exploratory: no number of models was planned, and models may have been added "
+    "after a look at the results.",
+    "not yet judged": "These claims are not yet judged, because planned models are missing.",
 }
 """Status → the caption of the table of its claims."""
-FULL = "Each claim in full, with the numbers of the paper and the number of comparisons that hold."
+FULL = "This table has each claim in full, the numbers of the paper, and the number of comparisons that hold."
 MODELS = 20
 """Number of models of which the page estimates how many claims they would decide."""
 ROWS = 60
 """Largest number of conditions of a table."""
 SCORES = (
-    "SUP is fine-tuned and tested on the other language, ZS fine-tuned on the source language and tested on the other. "
-    "Δ = SUP − ZS."
+    "Scores, alignment and Δ are means in percent or points. Brackets have 95 % t intervals. SUP is the score on the "
+    "other language after training on it, and ZS the score on the other language after training on the source "
+    "language. Δ = SUP − ZS."
 )
-FAILED_LAST = " Models that failed training stand last and count in nothing else."
+FAILED_LAST = " Models that failed training come last and count in nothing else."
 
 
 class Reading(StrictModel):
@@ -95,7 +105,8 @@ def paper_sections(paper: str, gallery: Gallery, reading: Reading) -> list[Secti
     figures = gallery.figures(paper, reading.figures)
     parts = [Section("Reading", [Paragraph(told.citation), *_bullets(reading.text), *_figures(figures), *notes])]
     if run:
-        parts.append(Section("Claims", [Paragraph(_counted(claims)), Paragraph(CAPTION), *_by_status(paper, run)]))
+        explained: list[Block] = [Paragraph(_counted(claims)), Paragraph(CAPTION), Bullets(COLUMNS)]
+        parts.append(Section("Claims", [*explained, *_by_status(paper, run)]))
     parts += [Section("Details", [Bullets(reading.details)])] if reading.details else []
     if run:
         every = [_row(paper, claim._replace(judged=[one]), one) for claim in run for one in claim.judged]
@@ -170,15 +181,15 @@ def _counted(claims: Sequence[JudgedClaim]) -> str:
     run = [claim for claim in claims if claim.was_run]
     every = [one for claim in run for one in claim.judged]
     verdicts = Counter(claim.main.verdict for claim in run)
-    words = ", ".join(f"{count} {word if count == 1 else PLURALS[word]}" for word in WORDS if (count := verdicts[word]))
-    told = [f"We tested {plural(len(run), 'claim')}: {words}."]
+    words = [f"{count} {PREDICATES[word][count > 1]}" for word in WORDS if (count := verdicts[word])]
+    told = [f"We tested {plural(len(run), 'claim')}: {enumerated(words)}."]
     statuses = Counter(claim.main.status for claim in run)
-    told.append(f"{', '.join(f'{statuses[one]} {_is(statuses[one])} {one}' for one in STATUS if statuses[one])}.")
+    told.append(f"{enumerated([f'{statuses[one]} {_is(statuses[one])} {one}' for one in STATUS if statuses[one]])}.")
     if parts := Counter(outcome for one in every for outcome in one.outcomes):
-        of = ", ".join(f"{parts[outcome]} {word}" for word, outcome in OUTCOMES.items() if parts[outcome])
-        told.append(f"Over all scales they make {plural(parts.total(), 'comparison')}, of which {of}.")
+        of = enumerated([f"{parts[outcome]} {word}" for word, outcome in OUTCOMES.items() if parts[outcome]])
+        told.append(f"At all scales together, they have {plural(parts.total(), 'comparison')}, of which {of}.")
     if in_part := sum(len(one.parts) > len(one.outcomes) for one in every):
-        told.append(f"{plural(in_part, 'verdict')} {_is(in_part)} of claims that were run in part only.")
+        told.append(f"For {plural(in_part, 'verdict')}, only a part of the comparisons was run or judged.")
     told += _undecided(run)
     if left := len(claims) - len(run):
         told.append(f"{plural(left, 'further claim')} {_is(left)} in no archived study.")
@@ -191,8 +202,8 @@ def _undecided(run: Sequence[JudgedClaim]) -> list[str]:
     known = [one.needed for one in still if one.needed is not None]
     surely, perhaps = (sum(needed[end] <= MODELS for needed in known) for end in (1, 0))
     told = (
-        f"Of {plural(len(still), 'claim')} that no scale decides, {MODELS} models would decide {surely} to {perhaps}, "
-        "at 80 % power and by the 80 % intervals of the effect sizes."
+        f"Of {plural(len(still), 'claim')} that no scale decides, {MODELS} models would decide {surely} to {perhaps} "
+        "with 80 % power. This range follows from 80 % intervals of the effect sizes."
     )
     return [told] if still else []
 
@@ -230,10 +241,10 @@ def _figures(figures: Sequence[Figure]) -> list[Block]:
 
 def _study(name: str, study: Study) -> list[Block]:
     failed = study.count("failed")
-    scale = f", {study.scale}" if study.scale else ""
-    broken = f", {failed} of them failed" if failed else ""
-    told = f"Study {study.name}{scale}: {plural(len(study.cells), 'cell')}{broken}; archived as {name}, "
-    told += f"fingerprint {study.fingerprint}."
+    scale = f" ({study.scale})" if study.scale else ""
+    broken = f", of which {failed} failed" if failed else ""
+    told = f"The study {study.name}{scale} has {plural(len(study.cells), 'cell')}{broken}. "
+    told += f"It is archived as {name} with the fingerprint {study.fingerprint}."
     return [Paragraph(told), *_notes(study), *_scores(study)]
 
 
@@ -254,7 +265,7 @@ def _scores(study: Study) -> Sequence[Block]:
     conditions = [{c.task: c for c in of} for of in scores.by_settings]
     columns = list(_columns(scores, conditions))
     texts = 1 + [title for title, _ in columns].index("Seeds")
-    caption = f"{study.title}: percent, means and 95 % t intervals. {SCORES}" + (FAILED_LAST if scores.failed else "")
+    caption = f"{study.title}. {SCORES}" + (FAILED_LAST if scores.failed else "")
     return [Table(caption, *by_rows(columns), texts, "", ROWS)]
 
 
