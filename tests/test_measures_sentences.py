@@ -113,6 +113,41 @@ def test_only_a_text_of_the_pretraining_is_one_that_the_model_was_trained_on(run
     assert len(both) == 2 and list(own) == list(unseen) == both[:1]
 
 
+@pytest.mark.parametrize("name", ["no-hop", "word-hop", "full-reverse"])
+def test_the_affected_sentences_of_a_first_language_with_transforms(name, tmp_path):
+    """The text is in the language, its sentences are those that a loop over features finds, and the mean is a loop."""
+    alone = {"language": None, "languages": [{"language": f"impossible/{name}"}], "objective__kind": "mlm"}
+    opened = open_pretrained(str(small_run(tmp_path / "run", dictionary={}, **alone)), name)
+    result = probed(opened, "sentences", sentences={"affected": True})
+    rows = result.files["sentences.parquet"].to_pylist()
+    dev = next(open_source(f"{PRETRAIN['source']}&feats&lemma").batches("dev"))
+    derived = opened.source.language.derive(dev)
+    whole = dict(zip(derived.ids.tolist(), (text.split() for text in derived.texts()), strict=True))
+    verbs = ("Person=3", "Tense=Pres", "VerbForm=Fin")
+    feats, sentence = dev.columns["feats"].values(), dev.sentence_of_word.tolist()
+    found = {row for row, of in zip(sentence, feats, strict=True) if all(verb in of for verb in verbs)}
+    affected = sorted(found) if "hop" in name else range(len(dev))
+    scored = probed(opened, "sentences", sentences={}).files["sentences.parquet"].to_pylist()
+    short = {row["sentence"] for row in scored}  # the others are left out or too long
+    assert short <= set(whole)
+    kept = [row for row in affected if row in short]
+    assert [row["sentence"] for row in rows] == kept and len(kept) > 0
+    assert (len(kept) < len(short)) == ("hop" in name)
+    assert all(row["words"] == whole[row["sentence"]] for row in rows)
+    losses = [-row["log_probability"] / len(row["token_ids"]) for row in rows]
+    of = result.values["languages"]["source"]
+    assert set(result.values["languages"]) == {"source"} and of["sentences"] == len(rows)
+    measure = of["perplexity"]["sentence"]
+    assert math.log(measure["mean"]) == pytest.approx(np.mean(losses)) and measure["low"] < measure["mean"]
+
+
+def test_a_language_without_flags_has_no_affected_sentences(run, text):
+    opened, settings = open_pretrained(str(run), None), {"sentences": {"text": text, "affected": True}}
+    assert refused(probed, opened, "sentences", **settings) == ("sentences.affected", "unsupported")
+    own = probed(open_pretrained(str(run), "parent"), "sentences", **settings).values["languages"]
+    assert own["source"]["sentences"] == len(LINES)
+
+
 def test_long_sentences_are_left_out_and_counted(run, tmp_path):
     (tmp_path / "x.txt").write_text("she ran .\n" + "a " * 60 + "\n", encoding="utf-8")
     opened, settings = open_pretrained(str(run), None), {"sentences": {"text": f"lines:{tmp_path / 'x.txt'}"}}

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from probes.measures.base import ProbeSettings
 from probes.results.declared import AT_LEAST_ONE, AT_LEAST_ZERO, Measure, Tree
-from synthlang.references import SourceSpec
+from synthlang.references import OmitDefaultFromHash, SourceSpec
 
 UNITS = ("token", "word", "byte")
 """Units over which a perplexity is computed. Words and bytes are those of the source spelling."""
 LANGUAGE: Tree = {
     "sentences": Measure("sentences", "sentences", AT_LEAST_ZERO),
     "log_probability": {"mean": Measure("nats", "sentences")},
-    "perplexity": {unit: {"mean": Measure("perplexity", f"{unit}s", AT_LEAST_ONE)} for unit in UNITS},
+    "perplexity": {
+        **{unit: {"mean": Measure("perplexity", f"{unit}s", AT_LEAST_ONE)} for unit in UNITS},
+        "sentence": {"mean": Measure("perplexity", "sentences", AT_LEAST_ONE, "geometric mean over sentences")},
+    },
     "bits_per_byte": {"mean": Measure("bits", "bytes", AT_LEAST_ZERO, "bits per byte", main=True)},
 }
 """The measures of one language."""
@@ -47,6 +50,12 @@ class SentencesConfig(ProbeSettings):
     """Split of the texts (null: ``dev``, else ``test``, else ``train``)."""
     most: int = Field(default=1000, ge=1)
     """Maximum number of sentences, from the beginning of the split."""
+    affected: Annotated[bool, OmitDefaultFromHash()] = False
+    """Score only the sentences that the transforms of a language affect, among the first ``most``.
+
+    Kallini et al. 2024 test on such sentences. The languages of ``shuffle``, ``reverse`` and ``hop`` flag them. A
+    language without transforms keeps all sentences.
+    """
     masking: Masking = "within-word"
     """Masked tokens when an encoder predicts a token.
 

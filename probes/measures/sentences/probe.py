@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -57,6 +57,12 @@ class Measured:
     def perplexity(self, unit: str, key: int) -> Interval:
         """Return exp(−Σ log p / Σ units) with a bootstrap interval over sentences."""
         return bootstrap_metric(self._sums(unit), _perplexities, key)
+
+    def of_sentences(self) -> Interval:
+        """Return the geometric mean of exp(−Σ log p / tokens) over sentences (Kallini et al. 2024)."""
+        losses = mean_interval(-self.totals / self.sizes[:, UNITS.index("token")])
+        low, high = (None if bound is None else math.exp(min(bound, LARGEST)) for bound in (losses.low, losses.high))
+        return replace(losses, mean=math.exp(min(losses.mean, LARGEST)), low=low, high=high)
 
     def bits(self, key: int) -> Interval:
         """Return −Σ log₂ p / Σ bytes with a bootstrap interval over sentences."""
@@ -134,7 +140,7 @@ def values_of(one: Measured, seed: int) -> dict[str, Any]:
     return {
         "sentences": len(one.rows),
         "log_probability": mean_interval(one.totals),
-        "perplexity": {unit: one.perplexity(unit, key) for unit in UNITS},
+        "perplexity": {**{unit: one.perplexity(unit, key) for unit in UNITS}, "sentence": one.of_sentences()},
         "bits_per_byte": one.bits(key),
         **{f"{unit}s": int(one.sizes[:, number].sum()) for number, unit in enumerate(UNITS)},
     }
@@ -146,6 +152,9 @@ def perplexity_table(found: Mapping[str, Mapping[str, Any]]) -> Table:
     rows.append(["log p of a sentence (nats)", *(_cell(of["log_probability"]) for of in found.values())])
     for unit in UNITS:
         rows.append([f"perplexity per {unit}", *(_cell(of["perplexity"][unit], ".4g") for of in found.values())])
+    rows.append(
+        ["geometric mean over sentences", *(_cell(of["perplexity"]["sentence"], ".4g") for of in found.values())]
+    )
     rows.append(["bits per byte", *(_cell(of["bits_per_byte"], ".3f") for of in found.values())])
     title = "Words and bytes are those of the source spelling. Intervals are 95 % over sentences."
     return Table(title, ["measure", *found], rows)

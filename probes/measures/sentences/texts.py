@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from probes.measures.probe_input import ProbeInput
 from probes.measures.sentences import SentencesConfig
 from probes.models.pretrained import Role
 from synthlang.corpus import Corpus, concatenate
 from synthlang.errors import InputError
-from synthlang.language import bind_language, checked_source
+from synthlang.language import Language, bind_language, checked_source
 from synthlang.sources import open_source
 from synthlang.sources.base import Source, check_split
 
@@ -39,18 +41,19 @@ def read_texts(given: ProbeInput) -> dict[Role, LanguageText]:
     """Read the text of the source language and of the other language, unless both are the same.
 
     Raises:
-        InputError: A text is not known, cannot be read, or lacks a split or a column that the language needs.
+        InputError: A text is not known, cannot be read, or lacks a split or a column that a language needs. Or only
+            affected sentences are wanted, and a language does not flag them.
     """
     settings, pretrained = given.config.of(SentencesConfig), given.pretrained
     spec = settings.text or pretrained.text
     assert spec is not None, "as was checked"
     opened = _opened(spec, "text", settings)
-    language = pretrained.target.language
+    first, language = pretrained.source.language, pretrained.target.language
     is_derived = settings.other is None and not pretrained.natural and given.is_other
-    if is_derived:
-        opened = checked_source(language, opened, spec)
+    for one in (first, language) if is_derived else (first,):
+        opened = checked_source(one, opened, spec)
     own = _read(opened, spec, settings)
-    found: dict[Role, LanguageText] = {"source": own}
+    found: dict[Role, LanguageText] = {"source": _derived(own, first, opened, settings)}
     if settings.other is not None:
         found["target"] = _read(_opened(settings.other, "other", settings), settings.other, settings)
     elif pretrained.natural:
@@ -58,10 +61,23 @@ def read_texts(given: ProbeInput) -> dict[Role, LanguageText]:
         assert other is not None, "as was checked"
         found["target"] = _read(_opened(other, "other", settings), other, settings)
     elif is_derived:
-        rewrite = bind_language(language, opened).rewrite(own.corpus)
-        counts = {f"{language.name}: {reason}": count for reason, count in rewrite.counts.items()}
-        found["target"] = LanguageText(rewrite.apply(own.corpus), rewrite.source(own.corpus), own.split, counts)
+        found["target"] = _derived(own, language, opened, settings)
     return found
+
+
+def _derived(text: LanguageText, language: Language, source: Source, settings: SentencesConfig) -> LanguageText:
+    """Return a text of ``source`` in a language, which may have no transforms."""
+    if not language.transforms:
+        return text
+    rewrite = bind_language(language, source).rewrite(text.corpus)
+    if settings.affected:
+        if rewrite.affected is None:
+            reason = f"no transform of {language.name} flags the sentences that it affects"
+            hint = "set it to false, or use a language of shuffle, reverse or hop"
+            raise InputError(reason, keys="sentences.affected", hint=hint, code="unsupported")
+        rewrite = rewrite.take(np.flatnonzero(rewrite.affected))
+    counts = {f"{language.name}: {reason}": count for reason, count in rewrite.counts.items()}
+    return LanguageText(rewrite.apply(text.corpus), rewrite.source(text.corpus), text.split, counts)
 
 
 def check_text(settings: SentencesConfig, text: str | None, other: str | None, natural: bool) -> None:
