@@ -63,7 +63,7 @@ class Halves(Segmenter):
 def log(tmp_path, monkeypatch):
     """Put small engines in the place of those of the catalogue, and return the file that they write to."""
     path = tmp_path / "log"
-    monkeypatch.setattr("synthlang.data.steps.parse.open_engine", lambda _: Chain(str(path)))
+    monkeypatch.setattr("synthlang.data.steps.parse.open_engine", lambda _, morphology: Chain(str(path)))
     monkeypatch.setattr("synthlang.data.steps.segment.open_segmenter", lambda _: Halves(log=str(path)))
     return path
 
@@ -141,7 +141,7 @@ def waiting(kind):
                 time.sleep(600)
     return Waiting
 
-synthlang.data.steps.parse.open_engine = lambda _: waiting(Chain)(log)
+synthlang.data.steps.parse.open_engine = lambda _, morphology: waiting(Chain)(log)
 synthlang.data.steps.segment.open_segmenter = lambda _: waiting(Halves)(log=log)
 fetch([sys.argv[3]], sys.argv[4], size="lab", source=sys.argv[5])
 """
@@ -385,6 +385,7 @@ def test_estimates():
     parse = Parse(kind="parse", parser="stanza:en", amount=7_900_000)
     assert parse.estimate(parse.amount, 1) == "7.9 million words, 2.8 h on one core (estimate)"
     assert parse.estimate(parse.amount, 4) == "7.9 million words, 42 min on 4 cores (estimate)"
+    assert "--morphology" not in parse.command(Path("a"), Path("b"))
     align = Align(kind="align", program="eflomal", amount=1_000_000)
     assert align.estimate(align.amount, 4) == "1.0 million sentence pairs, 18 min on one core (estimate)"
     segment = Segment(kind="segment", segmenter="spacy:th")

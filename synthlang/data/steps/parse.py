@@ -31,6 +31,8 @@ class Parse(BaseStep):
     """The parser, such as spacy:en_core_web_sm."""
     tokens: Tokens = "source"
     """Words and sentences: those of the ``source``, or those of the ``engine``."""
+    morphology: bool | None = None
+    """True to write features and lemmas as well, which some languages need (default: False)."""
 
     @property
     def about(self) -> str:
@@ -41,13 +43,14 @@ class Parse(BaseStep):
         return RATES[self.parser.partition(":")[0]]
 
     def check(self) -> str:
-        return open_engine(self.parser).version
+        return open_engine(self.parser, morphology=bool(self.morphology)).version
 
     def command(self, base: Path, out: Path) -> str:
         """Return the command that does the same."""
         engine, _, model = self.parser.partition(":")
         tokens = "" if self.tokens == "source" else f" --tokens {self.tokens}"
-        return f"synthlang parse text:{base} --engine {engine} --model {model}{tokens} --out {out}"
+        more = " --morphology" if self.morphology else ""
+        return f"synthlang parse text:{base} --engine {engine} --model {model}{tokens}{more} --out {out}"
 
     def amount_of(self, base: Path) -> int:
         """Return the approximate number of words of a text that is there."""
@@ -59,7 +62,7 @@ class Parse(BaseStep):
         Raises:
             InputError: The text or the parser cannot be opened, or no sentence can be parsed.
         """
-        engine = open_engine(self.parser)
+        engine = open_engine(self.parser, morphology=bool(self.morphology))
         source = ParsedSource(open_source(f"text:{base}"), engine, tools.cache, self.tokens, tools.workers)
         source.report = _Counted(source, self.about, tools.report)
         manifest = write_parsed(source, out, f"text:{base}")
