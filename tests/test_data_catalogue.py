@@ -91,7 +91,8 @@ def test_an_entry_is_consistent(name):
 def test_every_parsed_folder_that_a_config_names_is_made_by_a_step(place):
     found = {path for name in STUDIES for path in inputs_of(study(catalogued(name))[1]) if path.endswith("-parsed")}
     made = {f"{ROOT}/{name}" for name in names() if isinstance(entry(name).source, MadeOf)}
-    assert found == made == {f"{ROOT}/text/en-parsed", f"{ROOT}/text/wikitext103/en-parsed"}
+    parsed = ("text/en-parsed", "text/wikitext103/en-parsed", "text/en-morphology-parsed", "text/babylm/en-parsed")
+    assert found == made == {f"{ROOT}/{name}" for name in parsed}
     for path in found:
         [step] = entry(path.removeprefix(f"{ROOT}/")).steps
         assert isinstance(step, Parse) and step.amount

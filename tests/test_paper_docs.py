@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -23,12 +24,14 @@ from synthlang.strict_yaml import parse_yaml
 
 DOC = Path(__file__).parents[1] / "docs" / "papers.md"
 PAPERS = ("align_mlm", "emerging", "cao2020", "kulshreshtha2020", "impact")
+OF_CLAIMS = ("impossible", "imbalance")
+"""Papers of which we test claims, but whose numbers we do not have."""
 KINDS = "|".join({*FILES, *WHOLE} - {"data"})  # data/… is a folder there
 ENTRY = re.compile(rf"({KINDS})/([^\s:]+)(?:: (.+))?")
 AS_ENTRY = re.compile(r"[^\s:]+/[^\s:]+: ")
 NEXT_KEY = re.compile(r", (?=[\w.+-]+ = )")
 VERDICTS = ("same", "switch", "on purpose")
-LEAST = 25  # lines of each paper
+LEAST, LEAST_OF_CLAIMS = 25, 12  # lines of each paper
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,7 @@ def read_lines(text: str) -> list[Line]:
     """The lines of all tables; the heading of a paper has its name in the catalogue."""
     paper, lines = "", []
     for number, row in enumerate(text.splitlines(), 1):
-        if heading := re.match(r"## .*\(`papers/(\w+)`\)$", row):
+        if heading := re.match(r"## .*\(`(?:papers|claims)/(\w+)`\)$", row):
             paper = heading[1]
         elif paper and row.startswith("| ") and not row.startswith("| where |"):
             cells = [cell.strip() for cell in row.strip("|").split(" | ")]
@@ -167,7 +170,7 @@ def flaws(line: Line) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("paper", PAPERS)
+@pytest.mark.parametrize("paper", [*PAPERS, *OF_CLAIMS])
 def test_what_the_lines_of_a_paper_name_is_so(paper):
     found = {line.number: problems(line) for line in LINES if line.paper == paper}
     assert not {number: wrong for number, wrong in found.items() if wrong}
@@ -178,9 +181,18 @@ def test_every_line_has_a_place_and_a_verdict():
 
 
 def test_every_paper_has_its_lines():
-    counts = {paper: sum(line.paper == paper for line in LINES) for paper in PAPERS}
-    assert {line.paper for line in LINES} == set(PAPERS) == set(names("papers"))
-    assert min(counts.values()) >= LEAST, counts
+    counts = Counter(line.paper for line in LINES)
+    assert set(counts) == {*PAPERS, *OF_CLAIMS} and set(names("papers")) == set(PAPERS)
+    assert min(counts[paper] for paper in PAPERS) >= LEAST, counts
+    assert min(counts[paper] for paper in OF_CLAIMS) >= LEAST_OF_CLAIMS, counts
+
+
+@pytest.mark.parametrize("paper", OF_CLAIMS)
+def test_every_claim_of_a_paper_without_a_table_has_a_line(paper):
+    text = " ".join(line.setting for line in LINES if line.paper == paper)
+    ours = [name for name, claim in settings("claims", paper).items() if claim["source"] == "our question"]
+    missing = [name for name in settings("claims", paper) if name not in ours and f"claims/{paper}: {name}" not in text]
+    assert not missing
 
 
 @pytest.mark.parametrize("paper", PAPERS)

@@ -10,8 +10,10 @@ from typing import Any, cast
 import pytest
 
 from probes.claims.papers import read_claims, read_tables
+from probes.claims.spec import probe_measures
 from probes.models.names import CellModel, ModelLimits, language_of
 from probes.results.labels import is_seed
+from probes.results.measures import PERPLEXITIES, measure_of
 from probes.stages.base import StageKeys
 from probes.study.cell import Cell
 from probes.study.cells import load_study
@@ -39,7 +41,14 @@ DOSES = [
     f"dose-{dose}"
     for dose in ("trans", "inv", "perm", "reorder", "typology", "mark", "switch", "dictionary", "parallel", "sharing")
 ]
-OURS = [*DOSES, "typology", "emergence", "align_mlm-alpha"]
+OF_DECODERS = {
+    "impossible": "impossible",
+    "imbalance": "imbalance",
+    "decoder-table3": "decoders",
+    "objectives": "objectives",
+}
+"""Studies of decoders, with the claims of each."""
+OURS = [*DOSES, "typology", "emergence", "align_mlm-alpha", *OF_DECODERS]
 OF_NO_NUMBERS = ["cao2020-examples", "impact-sov", "impact-yandex"]
 """What papers report without numbers, in a section or an appendix."""
 CONFIRMATIONS = [
@@ -131,14 +140,19 @@ OF_NO_TABLE = {"alpha-hardly-matters"}
 """Claims of an axis that no table has; docs/studies.md says how they are run."""
 
 
-@pytest.mark.parametrize("paper", TABLES)
+STUDIES_OF = {paper: [f"{paper}-{table}" for table in tables] for paper, tables in TABLES.items()}
+STUDIES_OF |= {claims: [name] for name, claims in OF_DECODERS.items()}
+
+
+@pytest.mark.parametrize("claims", STUDIES_OF)
 @pytest.mark.parametrize("size", SIZES)
-def test_every_side_of_a_claim_is_run(size, paper):
+def test_every_side_of_a_claim_is_run(size, claims):
     """A cell has the labels of what is looked up, each of those that it is a mean over, and measures it."""
-    cells = [cell for table in TABLES[paper] for cell in study(f"{size}/{paper}-{table}")[1]]
-    for claim in read_claims(paper):
+    cells = [cell for name in STUDIES_OF[claims] for cell in study(f"{size}/{name}")[1]]
+    for claim in read_claims(claims):
         for quantity in claim.quantities() if claim.id not in OF_NO_TABLE else ():
-            task, probe = quantity.where.get("task"), quantity.measure.startswith("probe:")
+            task = quantity.where.get("task")
+            probe = quantity.measure.startswith("probe:") and not quantity.measure.startswith(f"probe:{PERPLEXITIES}")
             for averaged in product(
                 *([(axis, one) for one in labels] for axis, labels in quantity.average.items() if labels)
             ):
@@ -214,6 +228,9 @@ def test_it_has_a_smoke_run(name):
     assert small.fingerprint != whole.fingerprint
 
 
+TREES = ("upos", "head", "deprel", "feats", "lemma")
+
+
 class Anything:
     """A source, or the items of a task, of which its name alone is looked at: a parsed one has trees."""
 
@@ -221,7 +238,7 @@ class Anything:
 
     def __init__(self, spec: str) -> None:
         self.name = self.fingerprint = spec
-        self.columns = ("word", *(("upos", "head", "deprel") if "conllu:" in spec or "data/ud/" in spec else ()))
+        self.columns = ("word", *(TREES if "conllu:" in spec or "data/ud/" in spec else ()))
 
 
 @pytest.fixture
@@ -230,6 +247,7 @@ def nothing_needed(monkeypatch):
     stubs: dict[str, Any] = {
         "probes.study.checks.missing_inputs": lambda cells: [],
         "probes.stages.inputs.open_source": Anything,
+        "probes.measures.sentences.texts.open_source": Anything,
         "probes.stages.inputs.find_aligner": lambda program: program,
         "probes.stages.inputs.limits_of_model": lambda model: ModelLimits(12, 512, bert=True),
         "probes.stages.inputs.count_text": lambda pair: None,
@@ -336,6 +354,43 @@ def test_tiny_conditions_have_several_models(name):
         for first, second, _ in pairs:
             assert second is None or first != second, "two models of one language and one seed are one model"
         assert len({first for first, *_ in pairs}) == len(pairs), "each has a pretraining of its own"
+
+
+@pytest.mark.parametrize("name", OF_DECODERS)
+def test_a_study_of_decoders_is_planned_on_its_three_models(name):
+    config, cells = study(f"tiny/{name}")
+    claims = {claim.id for claim in read_claims(OF_DECODERS[name])}
+    assert config.claims == (OF_DECODERS[name],) and config.planned == 3 and claims
+    quantities = [one for claim in read_claims(OF_DECODERS[name]) for one in claim.quantities()]
+    assert not [measure for measure in probe_measures(quantities) if measure_of(measure) is None]
+    assert {cell.pretrain.seed for cell in cells if cell.pretrain is not None} == {0, 1, 2}
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_models_of_a_study_of_decoders_read_as_many_tokens(size):
+    """But for the models of one language that read as many as one language of a bilingual model."""
+    for name in OF_DECODERS:
+        tokens = {
+            (run.steps * run.batch.rows * run.batch.length, cell.labels.get("shares", ""))
+            for cell in study(f"{size}/{name}")[1]
+            if (run := cell.pretrain) is not None
+        }
+        whole = {count for count, shares in tokens if not shares.startswith("alone ")}
+        assert len(whole) == 1, name
+        parts = {shares: count / max(whole) for count, shares in tokens if shares.startswith("alone ")}
+        assert parts == {} or parts == pytest.approx({"alone 50%": 0.5, "alone 10%": 0.1, "alone 1%": 0.01}, rel=3e-3)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_impossible_languages_of_a_family_have_affected_sentences_at_each_size(size):
+    """Each probe reads the language of its run, whose transforms flag sentences."""
+    for cell in study(f"{size}/impossible")[1]:
+        [probe], run = cell.probes.values(), cell.pretrain
+        assert run is not None and probe.sentences.affected and probe.sentences.split == "test"
+        [language] = run.all_languages
+        assert language.language.flags_sentences and probe.language == language.name == cell.labels["language"]
+        on_tokens = not cell.labels["language"].endswith(("word-hop", "no-hop"))
+        assert language.language.on_tokens == (size != "tiny" and on_tokens)
 
 
 @pytest.mark.parametrize("name", CONFIRMATIONS)

@@ -72,7 +72,10 @@ INTERVALS = (
 )
 TITLES = {**SHOWN, "sup": "SUP", MAJORITY: "Majority", "parent": "Source"}
 """Score → title of its column. On a phone the first columns are visible without scrolling."""
-OF_PERPLEXITY = "Perplexity is over masked words of the dev set of the source language, as logged during pretraining."
+OF_PERPLEXITY = (
+    "Perplexity is over masked words of the dev set of the source language, or over all its tokens for a decoder, as "
+    "logged during pretraining."
+)
 OF_FAILED = (
     "Models that have not learned come last in each table and are excluded from means, figures, comparisons and "
     "claims. They exceed a limit of the study, or are hardly better than the majority baseline."

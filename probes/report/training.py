@@ -31,8 +31,8 @@ LANGUAGES = {PARENT: "source", "other": "other language"}
 ROWS = 120
 """Largest number of rows of the table of perplexities."""
 CAPTION = (
-    "Perplexity of masked words on the dev set at the selected checkpoint, as logged during pretraining. Rows are "
-    "means over models{}, the best first."
+    "Perplexity of masked words, or of all tokens for a decoder, on the dev set at the selected checkpoint, as logged "
+    "during pretraining. Rows are means over models{}, the best first."
 )
 BANDS = "Bands are 95 % intervals over pretraining seeds."
 READ = 60
