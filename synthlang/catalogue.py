@@ -37,6 +37,7 @@ TINY = "tiny"
 SIZES = ("paper", "lab", TINY)  # the last part of the name of an entry with a size
 YAML = (".yaml", ".yml")
 WORD, KEY_WORD = re.compile(r"\{(\w+)\}"), re.compile(r"\{(\w+)(?: in (\w+))?\}")
+BASES = "name existing YAML files, or KIND/NAME of the catalogue"
 FILES = {  # kind → file, or folder in which each file has the entries that begin with its name
     "runs": "runs.yaml",
     "studies": "studies",
@@ -130,7 +131,7 @@ def load_bases(names: Any, place: Path, below: tuple[Path, ...] = ()) -> dict[st
     """
     listed = names if isinstance(names, list) else [names]
     if not all(isinstance(name, str) and name for name in listed):
-        raise InputError(f"must be the name of a YAML file or a list of names, not {names!r}", keys=BASE, code="type")
+        raise InputError(f"must be a name or a list of names, not {names!r}", keys=BASE, hint=BASES, code="type")
     result = dict[str, Any]()
     for path_or_name in [_base(name, place) for name in listed]:
         if isinstance(path_or_name, str):
@@ -286,7 +287,7 @@ def _with_bases(path: Path, below: tuple[Path, ...]) -> dict[str, Any]:
     bases = data.pop(BASE)
     try:
         if bases == []:
-            raise InputError("must be the name of a YAML file or a list of names, not []", keys=BASE, code="empty")
+            raise InputError("must be a name or a list of names, not []", keys=BASE, hint=BASES, code="empty")
         return merged(load_bases(bases, path.parent, (*below, path.resolve())), data)
     except InputError as error:
         raise error.inside(path=path) from error
@@ -301,7 +302,7 @@ def _base(name: str, place: Path) -> Path | str:
     if kind not in FILES or name.endswith(YAML):
         known = [] if name.endswith(YAML) else [f"{kind}/{entry}" for kind in FILES for entry in names(kind)]
         near = did_you_mean(name, [entry for entry in known if entry.endswith(f"/{name}")] or known)
-        hint = f"{near}name an existing file, or KIND/NAME of the catalogue"
+        hint = f"{near}{BASES}"
         raise InputError(f"the file {path} does not exist", keys=BASE, hint=hint, code="missing")
     find(kind, rest)
     return name

@@ -64,8 +64,10 @@ def renamed_values(field: str, **names: str) -> Any:
 
 
 def _warn(what: str, old: str, new: str) -> None:
-    text = f"the {what} {old!r} is now called {new!r}; use the new name, since the next release reads no other"
-    warnings.warn(text, FutureWarning, stacklevel=3)
+    reason = f"the {what} {old!r} is now called {new!r}"
+    warnings.warn(
+        f"{reason}; use the new name, because the next release will not read the old one", FutureWarning, stacklevel=3
+    )
 
 
 def with_new_keys(annotation: Any, data: Any) -> Any:
@@ -187,7 +189,9 @@ def override(
         key, equals, value = assignment.partition("=")
         where = f"--set {assignment}"
         if not equals or not KEY.fullmatch(key):
-            raise InputError(f"must be KEY=VALUE with a dotted key, as in {example}", where, code="format")
+            raise InputError(
+                "must be KEY=VALUE with a dotted key", where, hint=f"write for example {example}", code="format"
+            )
         if not value.strip():
             hint = f"write {key}=null for none or {key}='' for an empty text"
             raise InputError("has no value", where, hint=hint, code="empty")
@@ -226,8 +230,8 @@ def assigned(node: Any, keys: Sequence[str], value: Any) -> Any:
     key, rest = keys[0], keys[1:]
     if isinstance(node, list):
         if not (key.isascii() and key.isdigit() and int(key[:9]) < len(node)):
-            reason = f"{key!r} is not an index of a list of {len(node)} values (the first is 0)"
-            hint = f"use an index from 0 to {len(node) - 1}" if node else "set the whole list"
+            reason = f"{key!r} is not an index of a list of {len(node)} values"
+            hint = f"use an index from 0 (the first) to {len(node) - 1}" if node else "set the whole list"
             raise InputError(reason, hint=hint, code="range")
         at = int(key)
         return [*node[:at], assigned(node[at], rest, value), *node[at + 1 :]]

@@ -91,10 +91,18 @@ def _fault(model: type[pydantic.BaseModel], item: ErrorDetails, data: Any) -> In
     if kind in SECTIONS:
         last = keys[-1] if keys else "NAME"
         form = "- {KEY: VALUE}" if last.isdigit() else f"{last}: {{KEY: VALUE}}"  # an item of a list, or a key
-        return InputError(f"{_show(value)} must be a section of keys, as in {form}", keys=keys, code="type")
+        return InputError(f"{_show(value)} must be a section of keys", keys=keys, hint=f"write {form}", code="type")
+    return InputError(type_reason(value, message), keys=keys, code=CODES.get(kind, "type"))
+
+
+def type_reason(value: Any, message: str) -> str:
+    """Return the reason of an error of pydantic, which gives ``message`` on a ``value``.
+
+    >>> type_reason("x", "Input should be a valid integer")
+    "'x' must be a valid integer"
+    """
     must = message.replace("Input should", "must")
-    reason = f"{_show(value)} {must}" if must != message else f"{_show(value)}: {message}"
-    return InputError(reason, keys=keys, code=CODES.get(kind, "type"))
+    return f"{_show(value)} {must}" if must != message else f"{_show(value)}: {message}"
 
 
 def _broken_rule(keys: Sequence[str], value: Any, rule: Exception) -> InputError:

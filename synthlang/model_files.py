@@ -62,8 +62,9 @@ def model_config(path: Path) -> Any:
     for key, largest in SIZES.items():
         value = data.get(key)
         if value is not None and not (isinstance(value, int) and 1 <= value <= largest):
+            reason = f"must be an integer from 1 to {largest:,}, not {value!r:.40}"
             raise InputError(
-                f"must be an integer from 1 to {largest:,}, not {value!r:.40}", path, keys=key, code="range"
+                reason, path, keys=key, hint="correct the config, or download the model again", code="range"
             )
     from transformers import CONFIG_MAPPING
 

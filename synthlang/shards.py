@@ -169,7 +169,7 @@ def read_shards(folder: Path, expected: str | None = None) -> Shards:
         reason = f"holds shards of another tokenizer, language or source ({manifest['fingerprint']}, not {expected})"
         raise InputError(reason, folder, hint=AGAIN, code="changed")
     if manifest.get("format") != FORMAT:
-        reason = f"has shards of format {manifest.get('format')}, not {FORMAT}"
+        reason = f"has shards of format {manifest.get('format')}, but this version reads format {FORMAT}"
         raise InputError(reason, folder, hint=AGAIN, code="format")
     for name in FILES:
         if not (folder / name).exists() or sha256_file(folder / name) != manifest["sha256"].get(name):

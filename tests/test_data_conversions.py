@@ -179,5 +179,5 @@ def test_files_of_another_layout_are_refused(settings, files, expected, tmp_path
 
 def test_a_held_out_part_needs_the_training_set_alone():
     settings = {"kind": "text", "splits": {"train": "a", "test": "b"}, "held_out": 2}
-    with pytest.raises((InputError, ValueError), match="split train alone"):
+    with pytest.raises((InputError, ValueError), match="only split"):
         TypeAdapter(Conversion).validate_python(settings)

@@ -152,8 +152,6 @@ def test_folders_that_lack_something(tmp_path):
     write(tmp_path / "other.tsv", "x\n")
     error = refusal(SlotsSource, tmp_path)
     assert place_and_code(error) == (tmp_path.name, "unknown")
-    assert [other.reason for other in error.others] == [
-        "the folder has no folders train, valid, test with seq.in, seq.out, label either"
-    ]
+    assert [other.code for other in error.others] == ["missing"]
     (utterances(tmp_path / "train") / "label").unlink()
     assert refused(SlotsSource, tmp_path) == ("train", "missing")

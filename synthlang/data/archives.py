@@ -108,5 +108,5 @@ def _damage(archive: Path) -> Iterator[None]:
     try:
         yield
     except (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error, NotImplementedError, RuntimeError) as error:
-        reason = f"is damaged or no archive: {error}"
+        reason = f"is damaged or not an archive: {error}"
         raise InputError(reason, archive, hint="delete it, and download it again", code="damaged") from error

@@ -59,7 +59,7 @@ class Downloads:
         self.folder = Path(mirror).expanduser() if mirror is not None and self.is_mirror else root / DOWNLOADS
         if self.is_mirror and not self.folder.is_dir():
             hint = "name a folder with hub/ and url/, such as the folder .downloads of another computer"
-            raise InputError("is no folder", self.folder, hint=hint, code="missing")
+            raise InputError("is not a folder", self.folder, hint=hint, code="missing")
 
     def wanted(self, source: Source) -> list[Wanted]:
         """Return the files of a source with their sizes.
@@ -180,5 +180,5 @@ def _check(file: UrlFile, path: Path) -> None:
     from synthlang.fingerprint import sha256_file
 
     if file.sha256 is not None and (found := sha256_file(path)) != file.sha256:
-        reason = f"the SHA-256 is {found}, not {file.sha256}"
+        reason = f"the SHA-256 of the file is {found}, not {file.sha256}"
         raise InputError(reason, path, hint="delete the file, and run the same command again", code="damaged")

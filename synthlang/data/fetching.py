@@ -48,7 +48,7 @@ def run_fetch(plan: Fetch, keep: bool = False, report: Report = silent, say: Say
     if not plan.jobs:
         return []
     check_disk(plan)
-    done, errors = list[str](), list[InputError]()
+    done, errors = list[str](), dict[str, InputError]()
     tools = Tools(plan.root / CACHE, plan.workers, report, say)
     with only_writer(plan.root / SOURCES):
         remove_leftovers(plan.root)
@@ -60,7 +60,7 @@ def run_fetch(plan: Fetch, keep: bool = False, report: Report = silent, say: Say
                     raise broken[0]
                 _make(plan, job, tools)
             except InputError as error:
-                errors.append(error)
+                errors[job.item.name] = error
                 if error.code in UNREADABLE and not plan.downloads.is_mirror:
                     _forget(plan, job)
                 say(f"{job.item.name}: failed: {error}")
@@ -70,10 +70,18 @@ def run_fetch(plan: Fetch, keep: bool = False, report: Report = silent, say: Say
         if not (errors or keep or plan.downloads.is_mirror):
             _clean(plan)
     if errors:
-        first = errors[0].inside()
-        first.others = tuple(error for error in errors[1:] if error.text != first.text)
-        raise first
+        raise _joined(errors)
     return done
+
+
+def _joined(errors: Mapping[str, InputError]) -> InputError:
+    """Return one error for the errors of data sets, by name. Of equal errors, only the first is listed."""
+    distinct = dict[str, InputError]()
+    for name, error in errors.items():
+        distinct.setdefault(error.text, error.inside(name))
+    first, *others = distinct.values()
+    first.others = tuple(others)
+    return first
 
 
 def _forget(plan: Fetch, job: Job) -> None:
@@ -169,7 +177,7 @@ def _received(plan: Fetch, job: Job) -> tuple[Received, ...]:
         digest = sha256_file(path)
         earlier = None if remote.has_checksum else record.known_sha256(remote.url)
         if earlier not in (None, digest):
-            reason = f"the SHA-256 is {digest}, and {earlier} came earlier"
+            reason = f"the SHA-256 of the file is {digest}, but an earlier download had {earlier}"
             hint = f"if you trust the new content, delete the entry {job.item.name} of {plan.root / SOURCES}"
             raise InputError(reason, remote.url, hint=hint, code="changed")
         size = path.stat().st_size

@@ -15,6 +15,7 @@ from synthlang.wording import first_few
 
 TASKS = {"nli": "nli", "ner": "ner", "qa": "qa", "slots": "slots", "minimal": "minimal", "conllu": "pos"}
 """The task that reads a folder of each layout."""
+FETCH = "fetch the data set again"
 SHOWN = 8
 """Number of labels that a line names."""
 
@@ -98,7 +99,7 @@ def _task(spec: str, report: Report) -> dict[str, Content]:
                 content.labels.update(column.values())
             report(split, content.items, max(content.items, task.size(split) or 0), "")
         if not content.items:
-            raise InputError(f"the split {split} has no items", spec, code="empty")
+            raise InputError(f"the split {split} has no items", spec, hint=FETCH, code="empty")
     return found
 
 
@@ -125,8 +126,10 @@ def _vectors(path: Path) -> int:
     lines = _lines(path)
     header = next(lines, b"").split()
     if len(header) != 2 or not all(part.isdigit() for part in header):
-        raise InputError("does not begin with the numbers of words and dimensions", path, 1, code="format")
+        reason = "the first line must be the number of words and the number of dimensions"
+        raise InputError(reason, path, 1, hint=FETCH, code="format")
     stated, found = int(header[0]), sum(1 for _ in lines)
     if stated != found:
-        raise InputError(f"states {stated:,} words and has {found:,}", path, hint="fetch it again", code="damaged")
+        reason = f"the first line announces {stated:,} words, but the file has {found:,}"
+        raise InputError(reason, path, hint=FETCH, code="damaged")
     return found

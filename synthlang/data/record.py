@@ -105,7 +105,7 @@ def read_record(root: Path) -> Record:
         hint = "install a newer version of synthlang"
         raise InputError(f"has the format {found}, which is newer than {FORMAT}", path, hint=hint, code="unsupported")
     if not isinstance(data, dict):
-        raise InputError("is no record of sources", path, hint="delete it", code="damaged")
+        raise InputError("is not a record of sources", path, hint="delete the file", code="damaged")
     return parse(Record, data, path)
 
 

@@ -185,8 +185,8 @@ def _finish(file: UrlFile, url: str, part: Path, target: Path) -> None:
     if file.sha256 is not None and (found := sha256_file(part)) != file.sha256:
         part.unlink()
         _record(part).unlink(missing_ok=True)
-        reason = f"the SHA-256 of what came is {found}, not {file.sha256}"
-        hint = "run the same command again; if the file has changed, name a folder with the right one (--from)"
+        reason = f"the SHA-256 of the download is {found}, not {file.sha256}"
+        hint = "run the same command again; if the file has changed, name a folder with the former one (--from)"
         raise InputError(reason, url, hint=hint, code="damaged")
     with writing(target):
         part.replace(target)

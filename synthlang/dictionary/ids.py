@@ -118,7 +118,8 @@ def word_files(path: str | Mapping[str, str] | None, names: Sequence[str]) -> di
     if isinstance(path, str):
         if len(names) != 2:
             hint = f"name a file for each: {{{', '.join(f'{name}: FILE' for name in names[1:])}}}"
-            raise InputError("a single file needs exactly two languages", keys=KEYS, hint=hint, code="conflict")
+            reason = f"a single file is for a run of two languages, but this run has {len(names)}"
+            raise InputError(reason, keys=KEYS, hint=hint, code="conflict")
         path = {names[1]: path}
     unknown = [name for name in path if name not in names[1:]]
     if unknown:
@@ -261,7 +262,7 @@ def _draw(spec: DictionarySpec, candidates: Sequence[IdCandidates], counts: Coun
         raise InputError(f"no pair of ids is left to draw from{why}", keys=KEYS[:1], hint=hint, code="empty")
     chosen = types[draw_types(spec, types.astype(np.uint64), counts[types])]
     if not len(chosen):
-        reason = f"a share of {spec.coverage} of {len(types)} types gives an empty dictionary"
+        reason = f"a share of {spec.coverage} of {len(types)} types is less than one type"
         raise InputError(reason, keys=("dictionary", "coverage"), hint="use a larger share", code="empty")
     return [IdCandidates(c.language, c.pairs[np.isin(c.pairs[:, 0], chosen)], c.left_out) for c in candidates]
 

@@ -253,7 +253,7 @@ class WordDictionary:
         """
         if counts is None and (spec.by == "token" or spec.order == "frequent"):
             key, value = ("by", "token") if spec.by == "token" else ("order", "frequent")
-            reason, hint = f"{value} needs the word counts of a text", "name a text with --source"
+            reason, hint = f"the value {value} needs the word counts of a text", "name a text with --source"
             raise InputError(reason, keys=key, hint=hint, code="missing")
         types = list(dict.fromkeys(self.source))
         names = np.asarray([key_of("word", word) for word in types], np.uint64)

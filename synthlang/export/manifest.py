@@ -230,7 +230,7 @@ def verify_manifest(folder: Path) -> dict[str, Any]:
         raise InputError("the manifest has no checksums", folder / "manifest.json", hint=AGAIN, code="format")
     for name, expected in manifest["sha256"].items():
         if not (folder / name).is_file():
-            raise InputError("the file is missing, but in the manifest", folder / name, hint=AGAIN, code="missing")
+            raise InputError("the file is in the manifest, but missing", folder / name, hint=AGAIN, code="missing")
         if sha256_file(folder / name) != expected:
             raise InputError("the file differs from the manifest", folder / name, hint=AGAIN, code="damaged")
     found = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}

@@ -292,13 +292,13 @@ def fit(
 
 def _check(l2: Sequence[float], choose_on: Corpus | None, most_items: int) -> None:
     if not l2 or not all(0.0 < value < float("inf") for value in l2):
-        reason = f"the weight of the L2 prior must be a number above 0, not {', '.join(map(str, l2)) or None}"
-        raise InputError(reason, keys="l2", code="range")
+        reason = f"each weight of the L2 prior must be a number above 0, not {', '.join(map(str, l2)) or 'none'}"
+        raise InputError(reason, keys="l2", hint="give for example 1", code="range")
     if len(l2) > 1 and choose_on is None:
         hint = "name a split to choose on with --choose-on"
         raise InputError("several weights of the L2 prior need data to choose on", keys="l2", hint=hint, code="missing")
     if not 2 <= most_items <= MOST_ITEMS:
-        raise InputError(f"must be 2 to {MOST_ITEMS}, not {most_items}", keys="most_items", code="range")
+        raise InputError(f"must be from 2 to {MOST_ITEMS}, not {most_items}", keys="most_items", code="range")
 
 
 def _designs(corpus: Corpus, name: str, most_items: int, report: Report) -> dict[NodeClass, Design]:

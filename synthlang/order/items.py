@@ -83,8 +83,8 @@ def check_feature(name: str) -> str:
     pads = (found["pads"] + found["more"]).count("_") if found is not None and is_ngram else 0
     if found is None or (is_ngram and not (names <= LONGEST and names + pads >= SHORTEST)):
         raise ValueError(
-            "must be BI, PRE, BFR, AFT or BTW and 2 names of the same view, or HI and 3 to 5 names UPOS&deprel, "
-            "joined by _, with BOS only at the start and EOS only at the end"
+            "must be BI, PRE, BFR, AFT or BTW and 2 names of the same form (UPOS&deprel, UPOS or deprel), or HI and 3 "
+            "to 5 names UPOS&deprel, joined by _, with BOS only at the start and EOS only at the end"
         )
     return name
 

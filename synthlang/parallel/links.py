@@ -159,7 +159,7 @@ def _links(line: str, first: int, path: Path, number: int) -> list[tuple[int, in
             raise InputError(f"{token!r} is not a word alignment", path, number, hint=hint, code="format")
         a, b = int(match[1]) - first, int(match[3]) - first
         if min(a, b) < 0:
-            reason = f"{token!r} has a word 0, but words count from 1"
+            reason = f"{token!r} names word 0, but the number of the first word is set to 1"
             raise InputError(reason, path, number, hint="set the number of the first word to 0", code="range")
         found.append((number - 1, a, b, match[2] == "-"))
     return found

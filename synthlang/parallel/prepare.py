@@ -23,6 +23,7 @@ from synthlang.rng import key_of, permutation
 from synthlang.vocabulary import encode_corpus, nothing_read
 
 SENTENCE_TOKENS = 2  # one before and one after a sentence
+LEFT = "lower data.dev, data.gap or data.test, raise data.length, or give more sentence pairs"
 
 
 class DataConfig(StrictModel):
@@ -203,7 +204,7 @@ def check_left(name: str, train: int, total: int, config: DataConfig) -> None:
             f"no sentence pair is left to train or fit on: the last {held} of {total} are held out, and the others "
             "have no usable word alignment or are longer than data.length"
         )
-        raise InputError(reason, keys=("pairs", name), hint="lower data.dev, data.gap or data.test", code="empty")
+        raise InputError(reason, keys=("pairs", name), hint=LEFT, code="empty")
 
 
 def shared_codes(left: Corpus, right: Corpus) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

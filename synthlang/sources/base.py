@@ -193,8 +193,8 @@ def counted_split(source: Source, split: str | None = None) -> str:
         has = ", ".join(source.splits)
         raise InputError(
             f"words are counted in the training split, but the source has only {has}",
-            hint=f"derive with --counts {source.splits[0]}, or name the text to count: "
-            "FOLDER?train=FILE or FILE?split=train",
+            hint="name a source with a training split, such as FOLDER?train=FILE or FILE?split=train; synthlang derive "
+            f"also has the option --counts {source.splits[0]}",
             code="missing",
         )
     if split is not None:

@@ -74,6 +74,7 @@ def without_limit(spec: str) -> tuple[str, int | None]:
     if len(values) > 1:
         raise InputError("the option appears twice", plain, keys=LIMIT, hint="delete one of the two", code="duplicate")
     if not re.fullmatch("[1-9][0-9]{0,11}", values[0]):
-        raise InputError(f"must be a number of sentences from 1, not {values[0]!r}", plain, keys=LIMIT, code="range")
+        reason = f"must be a number of sentences of at least 1, not {values[0]!r}"
+        raise InputError(reason, plain, keys=LIMIT, hint=f"write for example ?{LIMIT}=1000", code="range")
     rest = [part for part in parts if part.partition("=")[0] != LIMIT]
     return plain + (f"?{'&'.join(rest)}" if rest else ""), int(values[0])

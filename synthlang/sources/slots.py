@@ -100,7 +100,7 @@ class SlotsSource(FileSource):
             return super()._find()
         except InputError as error:
             other = InputError(
-                f"the folder has no folders train, valid, test with {', '.join(PARTS)} either", code="missing"
+                f"nor does it have folders train, valid and test with {', '.join(PARTS)}", code="missing"
             )
             raise InputError(error.reason, error.path, hint=error.hint, code=error.code, others=(other,)) from error
 

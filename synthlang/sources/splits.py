@@ -49,7 +49,7 @@ def path_options(spec: str, known: Sequence[str]) -> tuple[str, dict[str, str]]:
         raise InputError("unknown option", plain, keys=(wrong[0],), hint=hint, code="unknown")
     if options.get("split", "train") not in NAMES:
         reason = f"must be train, dev or test, not {options['split']!r}"
-        raise InputError(reason, plain, keys="split", code="unknown")
+        raise InputError(reason, plain, keys="split", hint="correct the option after ?", code="unknown")
     check_values(options, plain)
     return plain, options
 
@@ -62,7 +62,8 @@ def check_values(options: Mapping[str, str], place: str) -> None:
     """
     for name, value in VALUES.items():
         if options.get(name, value) != value:
-            raise InputError(f"must be {value}, not {options[name]!r}", place, keys=name, code="unknown")
+            hint = f"write ?{name}={value}, or leave the option out"
+            raise InputError(f"must be {value}, not {options[name]!r}", place, keys=name, hint=hint, code="unknown")
 
 
 def is_file(path: Path) -> bool:

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 import pydantic
 
+from synthlang.config_errors import type_reason
 from synthlang.errors import Code, InputError
 from synthlang.files import json_of
 from synthlang.fingerprint import fingerprint
@@ -156,9 +157,9 @@ class FileQuestions(ReadQuestions, FileTask):
             first = error.errors(include_url=False)[0]
             at = tuple(map(str, first["loc"]))
             code: Code = "missing" if first["type"] == "missing" else "type"
-            wrong = f"{first['msg']}, not {first['input']!r:.60}" if at and code == "type" else first["msg"]
+            reason = "is required" if code == "missing" else type_reason(first["input"], first["msg"])
             hint = "write the file in the format of SQuAD"
-            raise InputError(wrong, self.files[split], keys=at, hint=hint, code=code) from error
+            raise InputError(reason, self.files[split], keys=at, hint=hint, code=code) from error
         numbers = count()
         for article in squad.data:
             for paragraph in article.paragraphs:

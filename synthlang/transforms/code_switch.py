@@ -69,7 +69,7 @@ class CodeSwitch(Transform):
     @classmethod
     def _divides(cls, value: int) -> int:
         if BATCH_SENTENCES % value:
-            reason = f"{value} does not divide {BATCH_SENTENCES}, so a batch would be cut in two"
+            reason = f"{value} does not divide {BATCH_SENTENCES}, the number of sentences of a batch"
             raise InputError(reason, hint="use a divisor such as 1000 or 500", code="range")
         return value
 

@@ -34,7 +34,9 @@ def check_marker(word: str) -> str:
         InputError: The marker is empty, has white space or is the tag ``_``.
     """
     if word.split() != [word] or word == INSERTED_TAG:
-        raise InputError(f"the marker {word!r} must be one word without a space", code="format")
+        raise InputError(
+            f"the marker {word!r} must be one word and not {INSERTED_TAG}", hint=OTHER_MARKER, code="format"
+        )
     return word
 
 
@@ -242,7 +244,7 @@ class Mark(Transform):
             raise InputError("nothing is marked", hint=hint, code="no_effect")
         if self.separator.split() != [self.separator]:
             reason = f"{self.separator!r} must be one or more characters without a space"
-            raise InputError(reason, keys="separator", code="format")
+            raise InputError(reason, keys="separator", hint="choose another separator", code="format")
         for word in (*self.markers, *([self.after_verb.word] if self.after_verb else [])):
             check_marker(word)
             if not self.as_words and word in self.markers and self.separator in word:

@@ -102,8 +102,10 @@ class Transliterate(Transform):
 
     def rewrite(self, corpus: Corpus, key: int) -> Rewrite:
         if self.needs_counts and self._counts is None:
-            reason = f"transliterate by {self.by}, order {self.order}, needs the word counts of a training text"
-            hint = "call synthlang.language.bind_language with the language and its source first"
+            reason = (
+                f"transliterate with by: {self.by} and order: {self.order} needs the word counts of a training text"
+            )
+            hint = "bind the language to its source with synthlang.language.bind_language first"
             raise InputError(reason, hint=hint, code="missing")
         script = SCRIPTS[self.script]
         if self.unit == "token":
@@ -184,7 +186,7 @@ def read_types(path: Path) -> frozenset[str]:
         words.add(one_word(word))
     words.discard("")
     if not words:
-        raise InputError("holds no word", path, hint="write at least one word", code="empty")
+        raise InputError("the file has no word", path, hint="write at least one word", code="empty")
     return frozenset(words)
 
 

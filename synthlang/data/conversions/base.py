@@ -57,10 +57,10 @@ class Given:
         """Return the file of a name.
 
         Raises:
-            InputError: It did not come.
+            InputError: The file was not downloaded.
         """
         if name not in self._files:
-            reason = f"no file {name!r} came, only {', '.join(self._files)}"
+            reason = f"the file {name!r} is not among the downloads ({', '.join(self._files)})"
             raise InputError(reason, hint=CHANGED, code="missing")
         return self._files[name]
 

@@ -39,7 +39,7 @@ class LabelTable(SplitConverter):
 
     def _name(self, tag: int) -> str:
         if not 0 <= tag < len(self.names):
-            reason = f"has the tag {tag}, and the tags end at {len(self.names) - 1}"
+            reason = f"the tag {tag} of the column {self.tags} is not one of the tags 0 to {len(self.names) - 1}"
             raise InputError(reason, hint=CHANGED, code="range")
         return self.names[tag]
 
@@ -68,7 +68,9 @@ class LabelColumns(SplitConverter):
                         continue
                     columns = line.split("\t") if "\t" in line else line.split()
                     if len(columns) < max(self.word, self.tag):
-                        reason = f"has {len(columns)} columns, not {max(self.word, self.tag)}"
+                        reason = (
+                            f"the line has {len(columns)} columns, but at least {max(self.word, self.tag)} are needed"
+                        )
                         raise InputError(reason, path, number, hint=CHANGED, code="format")
                     words.append(columns[self.word - 1])
                     tags.append(columns[self.tag - 1])

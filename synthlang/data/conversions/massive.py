@@ -64,11 +64,13 @@ def _row(line: str, path: Path, number: int) -> dict[str, str]:
     try:
         row = json.loads(line)
     except ValueError as error:
-        raise InputError("is not JSON", path, number, hint="download it again", code="damaged") from error
+        raise InputError(
+            "the line is not JSON", path, number, hint="download the file again", code="damaged"
+        ) from error
     if not isinstance(row, dict) or not all(isinstance(row.get(field), str) for field in FIELDS):
-        raise InputError(f"lacks one of {', '.join(FIELDS)}", path, number, hint=CHANGED, code="missing")
+        raise InputError(f"the line lacks one of {', '.join(FIELDS)}", path, number, hint=CHANGED, code="missing")
     if row["partition"] not in SPLITS:
-        raise InputError(f"has the split {row['partition']!r}", path, number, hint=CHANGED, code="unknown")
+        raise InputError(f"the split {row['partition']!r} is unknown", path, number, hint=CHANGED, code="unknown")
     return row
 
 

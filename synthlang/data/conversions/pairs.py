@@ -28,7 +28,9 @@ class _Pairs(Converter):
     def write(self, given: Given, pairs: Iterable[tuple[str, str]], out: Path, names: Sequence[str]) -> dict[str, int]:
         """Write the pairs to two files in the order of the names."""
         if len(names) != 2:
-            raise InputError("pairs fill two files", keys="fills", hint="name both files", code="conflict")
+            raise InputError(
+                "sentence pairs fill exactly two files", keys="fills", hint="name both files", code="conflict"
+            )
         split, counts, kept = SPLITTERS[self.words], Counter[str](), 0
         with written(out / names[0]) as left, written(out / names[1]) as right:
             for number, pair in enumerate(pairs, start=1):
@@ -68,7 +70,8 @@ class PairFiles(_Pairs):
     def _pairs(self, left: Iterable[str], right: Iterable[str], path: Path) -> Iterable[tuple[str, str]]:
         for number, (first, second) in enumerate(zip_longest(left, right), start=1):
             if first is None or second is None:
-                raise InputError("its translation has another number of lines", path, number, code="damaged")
+                reason = "the file and its translation have different numbers of lines"
+                raise InputError(reason, path, number, hint="download both files again", code="damaged")
             yield first, second
 
 

@@ -37,7 +37,7 @@ class QuestionTable(SplitConverter):
                     count += 1
                 handle.write("\n]}\n")
             if not count:
-                reason = f"no id of the split {split} begins with {self.prefix!r}"
+                reason = f"no question of the split {split} has an id that begins with {self.prefix!r}"
                 raise InputError(reason, hint=CHANGED, code="empty")
         return {}
 

@@ -29,7 +29,8 @@ class RunningText(SplitConverter):
     @model_validator(mode="after")
     def _check(self) -> RunningText:
         if self.held_out is not None and list(self.splits) != ["train"]:
-            raise InputError("needs the split train alone", keys="held_out", code="conflict")
+            reason = "sentences can be held out only if train is the only split"
+            raise InputError(reason, keys="held_out", hint="leave this key out", code="conflict")
         return self
 
     def run(self, given: Given, out: Path, names: Sequence[str]) -> dict[str, int]:

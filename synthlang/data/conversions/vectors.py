@@ -36,15 +36,14 @@ class FirstVectors(Converter):
         with reading(path), path.open("rb") as source, writing(target), target.open("wb") as handle:
             header = source.readline(1 << 10).split()
             if len(header) != 2 or not all(part.isdigit() for part in header):
-                raise InputError(
-                    "does not begin with the numbers of words and dimensions", path, 1, hint=CHANGED, code="format"
-                )
+                reason = "the first line must be the number of words and the number of dimensions"
+                raise InputError(reason, path, 1, hint=CHANGED, code="format")
             words = min(self.words, int(header[0]))
             handle.write(b"%d %s\n" % (words, header[1]))
             for number in range(words):
                 line = source.readline()
                 if not line.endswith(b"\n"):
-                    reason = f"ends after {number:,} of {words:,} words"
-                    raise InputError(reason, path, number + 2, hint="download it again", code="damaged")
+                    reason = f"the file ends after {number:,} of {words:,} words"
+                    raise InputError(reason, path, number + 2, hint="download the file again", code="damaged")
                 handle.write(line)
         return {}
