@@ -160,7 +160,8 @@ def pair_credits(
     33.33333333333333
     """
     if k < 1 or chunk < 1:
-        raise InputError(f"k and chunk must be at least 1, not {k} and {chunk}", code="range")
+        reason = f"k and chunk must be at least 1, not {k} and {chunk}"
+        raise InputError(reason, hint="give larger numbers", code="range")
     found = nearest(parent, derived, pairs, barred=shared, k=k, tile=chunk, report=report, names=names)
     words, both = pairs.cpu().long(), (found.forward, found.backward)
     cosine, csls = (

@@ -113,7 +113,7 @@ def selected_checkpoint(folder: Path, last: int) -> Path:
     """
     path = folder / f"step-{last}"
     if not is_sound(path):
-        reason = "the last checkpoint of the finished run is damaged, gone or of another version"
+        reason = "the last checkpoint of the finished run is damaged, missing or of another version"
         hint = "copy the checkpoint again, or delete done.json and run the same command to continue from an older one"
         raise InputError(reason, path, hint=hint, code="damaged")
     best = read_json(path / "state.json").get(BEST)
@@ -122,7 +122,7 @@ def selected_checkpoint(folder: Path, last: int) -> Path:
     chosen = folder / f"step-{best}"
     if not is_sound(chosen):
         hint = "copy the checkpoint again, or train the run again"
-        reason = "the best checkpoint of the finished run is damaged or gone"
+        reason = "the best checkpoint of the finished run is damaged or missing"
         raise InputError(reason, chosen, hint=hint, code="damaged")
     return chosen
 
@@ -151,7 +151,8 @@ def check_finite(model: nn.Module, step: int, folder: Path) -> None:
     finite = torch.stack([whole(parameter.detach().isfinite().all()) for parameter in model.parameters()]).all()
     if not bool(finite):
         last = latest_checkpoint(folder)
-        reason = f"the weights are not finite after step {step} (last good checkpoint: {last.name if last else 'none'})"
+        good = "no checkpoint is good" if last is None else f"the last good checkpoint is {last.name}"
+        reason = f"the weights are not finite after step {step} ({good})"
         raise InputError(reason, folder.parent, hint="lower optimizer.learning_rate", code="failed")
 
 

@@ -155,15 +155,15 @@ def _in_folder(place: Path) -> dict[str, Path]:
 def _checked(folder: Path) -> Path:
     """Return the folder if it holds weights that can be read safely."""
     if (folder / ADAPTER).exists():
-        reason = "holds an adapter of another model"
-        raise InputError(reason, folder, hint="merge the adapter into the model first", code="unsupported")
+        reason = "has only an adapter, whose model is elsewhere"
+        raise InputError(reason, folder, hint="merge the adapter into its model first", code="unsupported")
     if any((folder / name).is_file() for name in WEIGHTS):
         weight_files(folder)
         return folder
     if any((folder / name).is_file() for name in PICKLED):
         hint = "save the model with save_pretrained of transformers, which writes model.safetensors"
-        raise InputError("holds only pickled weights, which are not safe", folder, hint=hint, code="unsupported")
-    raise InputError(f"holds no {WEIGHTS[0]}", folder, hint="name a folder with the weights of a model", code="missing")
+        raise InputError("has only pickled weights, which are not safe to load", folder, hint=hint, code="unsupported")
+    raise InputError(f"has no {WEIGHTS[0]}", folder, hint="name a folder with the weights of a model", code="missing")
 
 
 def weight_files(folder: Path) -> list[Path]:
@@ -179,7 +179,7 @@ def weight_files(folder: Path) -> list[Path]:
     data = read_json(index)
     placed = data.get("weight_map") if isinstance(data, dict) else None
     if not isinstance(placed, dict) or not placed:
-        raise InputError("maps no weights to files", index, keys="weight_map", hint=AGAIN, code="format")
+        raise InputError("names no file for any weight", index, keys="weight_map", hint=AGAIN, code="format")
     for name in (found := set(map(str, placed.values()))):
         if Path(name).name != name or not name.endswith(SUFFIX) or not (folder / name).is_file():
             reason = f"names {name!r}, which is not a safetensors file of the folder"
@@ -207,7 +207,7 @@ def check_weights(base: Base) -> None:
         reason = f"has {layers:,} layers, but the weights have only {tensors:,} tensors"
         raise InputError(reason, base.folder / CONFIG, hint="use the config of these weights", code="conflict")
     if numbers * FLOAT > (memory := memory_of_machine()):
-        reason = f"the weights need {decimal(numbers * FLOAT)} of memory, and the machine has {decimal(memory)}"
+        reason = f"the weights need {decimal(numbers * FLOAT)} of memory, but the machine has {decimal(memory)}"
         raise InputError(
             reason, base.folder, hint="use a smaller model, or a machine with more memory", code="resources"
         )
@@ -227,7 +227,7 @@ def _from_hub(name: str) -> Path:
     except (LocalEntryNotFoundError, OfflineModeIsEnabled, HfHubHTTPError, OSError) as error:
         how = "HF_HUB_OFFLINE is set" if offline else f"the download failed ({type(error).__name__})"
         reason = f"is neither a folder nor in the cache, and {how}"
-        hint = f"download the model with a network connection (hf download {name}), or name a folder"
+        hint = f"check the name, and run with a network connection: hf download {name}"
         raise InputError(reason, name, hint=hint, code="missing") from error
 
 

@@ -283,10 +283,9 @@ class Loop(ABC, Generic[M, B]):
         except NotFinite as problem:
             last = latest_checkpoint(self.run / "checkpoints")
             losses = ", ".join(f"{name} {value}" for name, value in problem.losses.items())
-            reason = (
-                f"the loss is not finite at step {problem.step + 1} ({losses}; {self.batch_of(problem.step)}; last "
-                f"good checkpoint: {last.name if last else 'none'})"
-            )
+            good = "no checkpoint is good" if last is None else f"the last good checkpoint is {last.name}"
+            batch = self.batch_of(problem.step)
+            reason = f"the loss is not finite at step {problem.step + 1} ({losses}; {batch}; {good})"
             raise InputError(reason, self.run, hint="lower optimizer.learning_rate", code="failed") from problem
 
     def batch_of(self, step: int) -> str:

@@ -111,7 +111,8 @@ def _vocabulary(
         check_start(config.start.model, config.batch.length, config.sharing.layers, config.objective.is_causal)
         id_space, bound, extension = hf_id_space(config.start.model, named, store, config.start.extend)
         if "mlm" in config.objective.terms and id_space.specials.mask == id_space.specials.eos:
-            reason, hint = f"the term mlm needs a mask token, which {config.start.model} lacks", "leave mlm out"
+            reason = f"the term mlm needs a mask token, which {config.start.model} lacks"
+            hint = "leave the term mlm out, or start from another model"
             raise InputError(reason, keys="objective.weights", hint=hint, code="conflict")
     first, *others = (language.ids for language in id_space.languages)
     alone = config.sharing.softmax == "language" and config.sharing.embeddings == "shared"

@@ -133,7 +133,7 @@ def with_progress(work: Callable[[Report, Say, Flag], list[str]], of_steps: str 
         try:
             lines = work(report, say, stop)
         except Stopped as stopped:
-            say(f"stopped at step {stopped}{of_steps}, checkpoint saved; run the same command again to continue")
+            say(f"stopped at step {stopped}{of_steps} with a checkpoint; run the same command again to continue")
             return EXIT_CODE
         for line in lines:
             say(line)

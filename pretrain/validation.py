@@ -40,7 +40,12 @@ class Validation:
         if config.checkpoints.select == "best" and 0 not in self.batches:
             first = artifacts.languages[0]
             reason = f"best needs a dev split of {first.name}, but {first.spec} has none"
-            raise InputError(reason, keys="checkpoints.select", hint="use last, or add a dev split", code="missing")
+            raise InputError(
+                reason,
+                keys="checkpoints.select",
+                hint="set this key to last, or give a source with a dev split",
+                code="missing",
+            )
         aligned = range(1, len(self.names)) if on and config.validation.alignment else ()
         found = {i: word_pairs(artifacts, i) for i in aligned}
         self.pairs = {i: pairs for i, pairs in found.items() if pairs is not None}

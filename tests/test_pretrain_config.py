@@ -97,9 +97,9 @@ def scheduled(*stages, **sampling):
 @pytest.mark.parametrize(
     ("values", "place", "code", "text"),
     [
-        (scheduled((0, 1, 1), (3, 1, 2), (3, 1, 3)), "2.start", "conflict", "at step 3, but the stage before it at"),
-        (scheduled((0, 1, 1), (0.5, 1, 2), (2, 1, 3)), "2.start", "conflict", "at step 2, but the stage before it at"),
-        (scheduled((0, 1, 1), (0.1, 2, 1)), "1.start", "conflict", "at step 0, but the stage before it at step 0"),
+        (scheduled((0, 1, 1), (3, 1, 2), (3, 1, 3)), "2.start", "conflict", "at step 3, which is not after"),
+        (scheduled((0, 1, 1), (0.5, 1, 2), (2, 1, 3)), "2.start", "conflict", "at step 2, which is not after"),
+        (scheduled((0, 1, 1), (0.1, 2, 1)), "1.start", "conflict", "at step 0, which is not after"),
         (scheduled((0, 1, 1), (6, 2, 1)), "1.start", "range", "at step 6, but the run has 6 steps"),
         (scheduled((0, 1, 1), (2.5, 2, 1)), "1.start", "range", "2.5 is neither a whole number of steps nor a share"),
         (scheduled((0, 1, 1), (-1, 2, 1)), "1.start", "range", "must be greater than or equal to 0"),

@@ -176,8 +176,8 @@ class AdjustConfig(StrictModel):
     @model_validator(mode="after")
     def _supported(self) -> AdjustConfig:
         if self.checkpoints.select == "best":
-            reason = "an adjustment has no perplexity to select by"
-            raise InputError(reason, keys="checkpoints.select", hint="use last", code="unsupported")
+            reason = "best needs perplexity, which an adjustment does not measure"
+            raise InputError(reason, keys="checkpoints.select", hint="set it to last", code="unsupported")
         if self.checkpoints.at is not None:
             reason = "cannot name steps of an adjustment, whose number of steps depends on its sentence pairs"
             raise InputError(reason, keys="checkpoints.at", hint="use checkpoints.archive", code="unsupported")
@@ -206,9 +206,7 @@ def tokenizer_languages(name: str, pair: TextPair | DerivedPair, languages: Coll
     derived = (pair.left.name, pair.right.name) if isinstance(pair, DerivedPair) else None
     read, hint = pair.tokenizers or derived, f"name two of {', '.join(languages)} in tokenizers"
     if read is None:
-        raise InputError(
-            "needs the languages of the run that its two sides have", keys=("pairs", name), hint=hint, code="missing"
-        )
+        raise InputError("the two languages of the pair are not named", keys=("pairs", name), hint=hint, code="missing")
     for language in read:
         if language not in languages:
             raise InputError(f"the run has no language {language!r}", keys=("pairs", name), hint=hint, code="unknown")

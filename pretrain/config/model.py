@@ -58,7 +58,7 @@ class ModelConfig(StrictModel):
     def _as_xlm(self) -> ModelConfig:
         if self.output == "linear" and self.feed_forward != 4 * self.hidden:
             reason = f"{self.feed_forward} is not four times hidden ({self.hidden}), which output: linear needs"
-            hint = f"set it to {4 * self.hidden}, or output to dense"
+            hint = f"set it to {4 * self.hidden}, or set output to dense"
             raise InputError(reason, keys="feed_forward", hint=hint, code="conflict")
         return self
 
@@ -86,14 +86,15 @@ class SharingConfig(StrictModel):
     @classmethod
     def _distinct(cls, value: tuple[int, ...]) -> tuple[int, ...]:
         if len(set(value)) < len(value) or any(layer < 1 for layer in value):
-            raise InputError(f"{list(value)} must be distinct layer numbers from 1 on", code="range")
+            reason = f"{list(value)} must be distinct layer numbers of at least 1"
+            raise InputError(reason, hint="name each layer once (the first is 1)", code="range")
         return tuple(sorted(value))
 
     @model_validator(mode="after")
     def _one_softmax(self) -> SharingConfig:
         if self.embeddings == "separate" and self.softmax == "shared":
-            reason = "must be language with separate embeddings, since the output is tied to them"
-            raise InputError(reason, keys="softmax", hint="leave softmax out", code="conflict")
+            reason = "a shared softmax is not possible with separate embeddings, because the output is tied to them"
+            raise InputError(reason, keys="softmax", hint="leave this key out", code="conflict")
         if self.softmax is None:
             object.__setattr__(self, "softmax", "language" if self.embeddings == "separate" else "shared")
         return self

@@ -91,7 +91,7 @@ class ObjectiveConfig(*reversed(SETTINGS), MaskingConfig):  # type: ignore[misc]
                 raise InputError(reason, keys="weights", hint=hint, code="conflict")
         if not any(self.terms[term.name] for term in self.on if term.masked):
             *names, last = (term.name for term in TERMS if term.masked)
-            reason = f"must have {', '.join(names)} or {last} with a weight above 0"
+            reason = f"at least one of {', '.join(names)} and {last} must have a weight above 0"
             raise InputError(reason, keys="weights", hint="write for example {mlm: 1, align: 10}", code="missing")
         return self
 

@@ -56,7 +56,7 @@ class LanguageConfig(StrictModel):
             object.__setattr__(self, "name", self.language.name)
         if self.copies > 1 and self.language.redrawn(1) is self.language:
             reason = f"the copies of {self.name} would be equal, since the language has no transform code_switch"
-            raise InputError(reason, keys="copies", hint="leave copies out", code="no_effect")
+            raise InputError(reason, keys="copies", hint="leave this key out", code="no_effect")
         return self
 
 
@@ -76,7 +76,8 @@ class ParallelConfig(StrictModel):
     @classmethod
     def _two(cls, value: tuple[str, str]) -> tuple[str, str]:
         if value[0] == value[1]:
-            raise InputError(f"must be two languages, not {value[0]!r} twice", code="duplicate")
+            reason = f"the language {value[0]!r} is named twice"
+            raise InputError(reason, hint="name two languages", code="duplicate")
         return value
 
     @field_validator("sources")
@@ -168,8 +169,8 @@ class PretrainConfig(StrictModel):
     def _languages_agree(self) -> PretrainConfig:
         if self.start is not None and (self.vocabulary, self.model) != (VocabularySpec(), ModelConfig()):
             reason, hint = (
-                "vocabulary or model is given, but the checkpoint determines both",
-                "leave out vocabulary and model",
+                "the keys vocabulary and model have no effect, because the checkpoint determines both",
+                "leave both keys out",
             )
             raise InputError(reason, keys="start", hint=hint, code="conflict")
         if (self.language is None) == (not self.languages):
@@ -199,7 +200,7 @@ class PretrainConfig(StrictModel):
     def _sharing_fits(self) -> PretrainConfig:
         sharing = self.sharing
         if self.start is None and sharing.layers and max(sharing.layers) > self.model.layers:
-            reason = f"the model has no layer {max(sharing.layers)}, but {self.model.layers} layers"
+            reason = f"the model has only {self.model.layers} layers, so it has no layer {max(sharing.layers)}"
             hint = f"use numbers from 1 to {self.model.layers}"
             raise InputError(reason, keys="sharing.layers", hint=hint, code="range")
         if sharing.separates and len(self.all_languages) == 1:
@@ -222,13 +223,16 @@ class PretrainConfig(StrictModel):
     def _kind_fits(self) -> PretrainConfig:
         objective, kind = self.objective, self.model.kind
         if self.start is None and objective.is_causal != (kind in DECODERS):
-            reason, hint = "the term clm needs a decoder", f"set it to {' or '.join(sorted(DECODERS))}"
+            reason, hint = (
+                "the term clm needs a decoder, but the model is an encoder",
+                f"set this key to {' or '.join(sorted(DECODERS))}",
+            )
             if kind in DECODERS:
-                reason, hint = f"{kind} needs the term clm", "set objective.kind to clm, or leave model.kind out"
+                reason, hint = f"{kind} needs the term clm", "set objective.kind to clm, or leave this key out"
             raise InputError(reason, keys="model.kind", hint=hint, code="conflict")
         if objective.is_causal and "dict" in objective.terms and objective.dict_target != "switched":
-            reason = f"a decoder cannot have {objective.dict_target}, because it only switches words of its input"
-            raise InputError(reason, keys="objective.dict_target", hint="set it to switched", code="conflict")
+            reason = f"a decoder can only switch words of its input, so {objective.dict_target} is not possible"
+            raise InputError(reason, keys="objective.dict_target", hint="set this key to switched", code="conflict")
         return self
 
     @model_validator(mode="after")
@@ -253,7 +257,7 @@ class PretrainConfig(StrictModel):
                 )
                 raise InputError(f"the term {term} needs a dictionary", keys="objective", hint=hint, code="missing")
         if term and not self.dictionary.coverage:
-            reason = f"0 gives an empty dictionary, but the term {term} needs one"
+            reason = f"a share of 0 gives an empty dictionary, but the term {term} needs word pairs"
             raise InputError(reason, keys="dictionary.coverage", hint="set a share above 0", code="conflict")
         return self
 
@@ -280,8 +284,10 @@ class PretrainConfig(StrictModel):
         except InputError as error:
             raise error.inside("checkpoints") from error
         if self.checkpoints.select == "best" and not self.validation.every:
-            reason = "best needs validation, because perplexity selects the checkpoint"
-            raise InputError(reason, keys="checkpoints.select", hint="set validation.every", code="missing")
+            reason = "best needs validation, because the checkpoint is selected by perplexity"
+            raise InputError(
+                reason, keys="checkpoints.select", hint="set validation.every, or set this key to last", code="missing"
+            )
         return self
 
     @property
@@ -312,7 +318,7 @@ class PretrainConfig(StrictModel):
         """
         if self.processes is not None and processes != self.processes:
             hint = f"start with accelerate launch --num_processes {self.processes}, or set processes: {processes}"
-            reason = f"must be the number of processes of the launch, {processes}, not {self.processes}"
+            reason = f"the config needs {self.processes} processes, but the launch has {processes}"
             raise InputError(reason, keys="processes", hint=hint, code="conflict")
         try:
             return micro_batches(self.batch.rows, self.batch.accumulation, processes)

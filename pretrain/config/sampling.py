@@ -25,7 +25,7 @@ class StageConfig(StrictModel):
     def _means_something(self) -> StageConfig:
         check_place(self.start, "start")
         if not any(self.shares.values()):
-            raise InputError("all shares are 0", keys="shares", hint="raise one of them", code="range")
+            raise InputError("all shares are 0", keys="shares", hint="give at least one share above 0", code="range")
         return self
 
     def first_step(self, steps: int) -> int:
@@ -75,9 +75,11 @@ class SamplingConfig(StrictModel):
             first, where = stage.first_step(steps), f"schedule.{number}.start"
             if first >= steps:
                 reason = f"the stage starts at step {first}, but the run has {steps} steps"
-                raise InputError(reason, keys=where, hint="let it start earlier, or raise steps", code="range")
+                raise InputError(reason, keys=where, hint="set an earlier start, or raise steps", code="range")
             if first <= before:
-                reason = f"the stage starts at step {first}, but the stage before it at step {before}"
+                reason = (
+                    f"the stage starts at step {first}, which is not after the start of the stage before it ({before})"
+                )
                 raise InputError(reason, keys=where, hint="order the stages by start", code="conflict")
             before = first
 

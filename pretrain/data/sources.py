@@ -68,7 +68,7 @@ class StreamRows:
         self.rows = tokens // (length - 1) if len(shards.tokens) else 0
         if self.rows == 0:
             reason = f"{tokens} tokens do not fill one row of length {length}"
-            raise InputError(reason, name, hint="use a smaller batch.length", code="range")
+            raise InputError(reason, name, hint="lower batch.length, or give more text", code="range")
         self.size = len(shards)
         self.counts = {"tokens left over": tokens - self.rows * (length - 1)}
 
@@ -136,7 +136,7 @@ class SentenceRows:
         self.size, self.too_long = len(shards), int((lengths + 2 > length).sum())
         empty = int((lengths == 0).sum()) if alone else 0
         if self.too_long + empty == len(shards):
-            reason = f"none of {len(shards)} sentences fits into a row of length {length}"
+            reason = f"none of the {len(shards)} sentences fits into a row of length {length}"
             raise InputError(reason, name, hint="raise batch.length", code="range")
         task = f"pack {name}"
         if alone:

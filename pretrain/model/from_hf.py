@@ -73,12 +73,12 @@ def from_hf(
     if extension is not None:
         words, bias = _extended(words, bias, extension, initialise, model)
     if len(words) != size:
-        reason = f"has {len(words)} word embeddings, but its tokenizer needs {size}"
+        reason = f"the model has {len(words)} word embeddings, but its tokenizer needs {size}"
         raise InputError(reason, name, hint="put the tokenizer of this model beside its weights", code="conflict")
     with torch.no_grad():
         kind.fill(model, source, words, bias)
     if source:
-        reason = f"has weights that are not part of its architecture: {first_few(sorted(source), 3)}"
+        reason = f"the model has weights that are not part of its architecture: {first_few(sorted(source), 3)}"
         raise InputError(
             reason, name, hint="correct model_type in its config.json, or use another model", code="unsupported"
         )
@@ -130,7 +130,7 @@ def check_size(name: str, count: int, layers: Sequence[int]) -> None:
         InputError: A layer does not exist.
     """
     if max(layers, default=0) > count:
-        reason = f"{name} has no layer {max(layers)}, but {count} layers"
+        reason = f"{name} has only {count} layers, so it has no layer {max(layers)}"
         raise InputError(reason, keys="sharing.layers", hint=f"use numbers from 1 to {count}", code="range")
 
 
@@ -162,16 +162,16 @@ def _config(base: Base, name: str) -> Any:
     config = base.config
     if config.model_type not in (known := [name for kind in KINDS.values() for name in kind.architectures]):
         hint = f"name a model whose model_type is one of {', '.join(known)}"
-        raise InputError(f"is a {config.model_type}, which is not supported", name, hint=hint, code="unsupported")
+        raise InputError(f"the model type {config.model_type} is not supported", name, hint=hint, code="unsupported")
     for key, needed in kind_of(config.model_type).needed.items():
         found = getattr(config, key, needed)
         if found != needed:
-            reason = f"has {key} {found!r}, but only models with {key} {needed!r} can be read"
+            reason = f"the model has {key} {found!r}, but only models with {key} {needed!r} can be read"
             raise InputError(reason, name, hint="use another model", code="unsupported")
     ends = kind_of(config.model_type).model.causal and isinstance(config.eos_token_id, int)
     if config.pad_token_id is None and not ends:
         hint = "set pad_token_id in config.json to the id of the padding token"
-        raise InputError("has no pad_token_id", name, hint=hint, code="missing")
+        raise InputError("the model has no pad_token_id", name, hint=hint, code="missing")
     return config
 
 

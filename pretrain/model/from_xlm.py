@@ -77,7 +77,7 @@ def bert_config(config: Any, name: str) -> Any:
 
     for key, needed in NEEDED.items():
         if (found := getattr(config, key)) != needed:
-            reason = f"has {key} {found!r}, but only models with {needed!r} can be read"
+            reason = f"the model has {key} {found!r}, but only models with {key} {needed!r} can be read"
             raise InputError(reason, name, hint="use another model", code="unsupported")
     return BertConfig(
         vocab_size=config.vocab_size,
