@@ -79,7 +79,7 @@ def parse(
         return parse_on_slurm(source, name, Path(out), tokens, cache, jobs, morphology)
     if retry or job_sentences:
         option = "--retry" if retry else "--job-sentences"
-        raise InputError("needs Slurm", option, hint="add --executor slurm", code="no_effect")
+        raise InputError("the option is for Slurm only", option, hint="add --executor slurm", code="no_effect")
     if executor == "in-process" and workers is not None:
         reason, hint = "has no effect on one process", "leave it out, or use --executor local"
         raise InputError(reason, "--workers", hint=hint, code="no_effect")

@@ -37,12 +37,14 @@ def configs(
             _list(one, search or "")
         return
     if search is not None:
-        reason = "searches a list and cannot be combined with NAME, which prints one entry"
+        reason = "the option searches a list, but NAME prints one entry"
         raise InputError(reason, "--search", hint="remove one of the two", code="conflict")
     found = [(kind, name)] if name is not None else _called(str(kind))
     if len(found) > 1:
         hint = f"choose {' or '.join(f'synthlang configs {k} {n}' for k, n in found)}"
-        raise InputError(f"{kind!r} is a name of several kinds", "synthlang configs", hint=hint, code="conflict")
+        raise InputError(
+            f"entries of several kinds have the name {kind!r}", "synthlang configs", hint=hint, code="conflict"
+        )
     print(_in_full(*found[0]), end="")
 
 

@@ -66,8 +66,8 @@ def read_tables(paths: Sequence[Path]) -> _Tables:
         InputError: No file is given, a file is not a table in CSV or Parquet, or a file has no rows.
     """
     if not paths:
-        hint = "give at least one file, such as results.parquet of a study"
-        raise InputError("no table was given", hint=hint, code="missing")
+        hint = "name at least one file, such as results.parquet of a study"
+        raise InputError("no table is named", hint=hint, code="missing")
     rows: list[Row] = []
     seen: set[tuple[tuple[str, str], ...]] = set()
     heads: list[Row] = []
@@ -237,7 +237,10 @@ class CorrelateOptions:
         kinds = _split(kind)
         if not kinds or any(name not in COEFFICIENTS for name in kinds):
             raise InputError(
-                "unknown coefficient", f"--kind {kind}", hint=f"use {', '.join(COEFFICIENTS)}", code="unknown"
+                "names an unknown coefficient",
+                f"--kind {kind}",
+                hint=f"choose from {', '.join(COEFFICIENTS)}",
+                code="unknown",
             )
         if not 0 < level < 1:
             raise InputError(
@@ -249,7 +252,7 @@ class CorrelateOptions:
             )
         both = ", ".join(sorted(set(_split(by)) & set(_split(block))))
         if both:
-            reason = f"{both} is also in --by, so all rows of a group have the same value"
+            reason = f"{both} is also in --by, so all rows of a group are in one block"
             raise InputError(reason, f"--block {block}", hint="remove it from one of them", code="no_effect")
         clusters = None if cluster is None else () if cluster == NONE else _split(cluster)
         return CorrelateOptions(x, y, _split(by), _split(block), clusters, kinds, level)  # type: ignore[arg-type]

@@ -126,7 +126,9 @@ def check_data(names: Sequence[str], to: Path) -> bool:
 def _chosen(names: Sequence[str], study: Path | None, size: str | None) -> tuple[list[str], str | None]:
     if study is None:
         if size == TINY:
-            raise InputError("needs no data", "--size tiny", hint="name paper or lab", code="no_effect")
+            raise InputError(
+                "studies of this size need no data", "--size tiny", hint="choose paper or lab", code="no_effect"
+            )
         if size is not None and size not in SIZES:
             raise InputError(f"unknown size {size!r}", "--size", hint="choose paper or lab", code="unknown")
         return list(names), size
@@ -141,7 +143,8 @@ def _ask(plan: Fetch) -> bool:
         InputError: There is no terminal.
     """
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise InputError("downloads need consent", "synthlang data fetch", hint="add --yes", code="missing")
+        reason = "the download needs your consent, but there is no terminal to ask on"
+        raise InputError(reason, "synthlang data fetch", hint="add --yes", code="missing")
     steps = f", run {plural(sum(len(job.steps) for job in plan.jobs), 'step')}"
     what = f"Download {total(plan.to_download)}{steps}, and write {plural(len(plan.jobs), 'data set')}? [y/N] "
     return Console(stderr=True).input(what, markup=False).strip().lower() in ("y", "yes")

@@ -132,7 +132,7 @@ def publication(folder: Path, to: str, partial: bool = False) -> Publication:
 
 def _unfinished(record: Mapping[str, Any]) -> list[str]:
     names = [cell["name"] for cell in record["cells"] if cell["status"] != "done"]
-    told = f"{len(names)} of {plural(len(record['cells']), 'cell')} not finished: {first_few(names, 1, '; ')}"
+    told = f"{len(names)} of {plural(len(record['cells']), 'cell')} are not finished: {first_few(names, 1, '; ')}"
     return [told] if names else []
 
 

@@ -55,13 +55,23 @@ def push(
             raise InputError("a study becomes several repositories", folder, hint=hint, code="missing")
         if repo is not None:
             hint = f"leave out {repo}, or name the beginning of all names: --to OWNER/PREFIX"
-            raise InputError("is not for studies", "REPO", hint=hint, code="no_effect")
+            raise InputError(
+                "a study becomes several repositories, so one name does not suffice",
+                "REPO",
+                hint=hint,
+                code="no_effect",
+            )
         plan = publication(folder, to, partial)
         return _said(plan, say) if dry_run else _pushed(plan, not public, say, api)
     for option, given in (("--to", to is not None), ("--partial", partial)):
         if given:
-            hint = f"name the folder of a study, or the repository: synthlang push {folder} OWNER/NAME"
-            raise InputError("is for studies", option, hint=hint, code="no_effect")
+            hint = f"leave the option out: synthlang push {folder} OWNER/NAME"
+            raise InputError(
+                f"the option is only for a study, but {folder} is not a study folder",
+                option,
+                hint=hint,
+                code="no_effect",
+            )
     if repo is None:
         hint = f"name it: synthlang push {folder} OWNER/NAME"
         raise InputError("no repository is named", folder, hint=hint, code="missing")

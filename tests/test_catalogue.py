@@ -186,7 +186,7 @@ def test_configs_lists():
     [
         (
             ["cao2020"],
-            "'cao2020' is a name of several kinds; "
+            "entries of several kinds have the name 'cao2020'; "
             "choose synthlang configs adjust cao2020 or synthlang configs probes cao2020",
         ),
     ],
@@ -202,6 +202,6 @@ def test_a_study_by_name_and_size(tmp_path):
     mine = tmp_path / "mine.yaml"
     mine.write_text("base: studies/align_mlm-figure1/tiny\nname: mine\n")
     words[1] = str(mine)
-    assert "mine.yaml: a study in a file has no sizes; leave out --size" in str(
+    assert "mine.yaml: a study in a file has no sizes; leave --size out" in str(
         CliRunner().invoke(app, words).exception
     )

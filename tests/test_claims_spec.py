@@ -130,9 +130,9 @@ def test_messages(tmp_path):
     (tmp_path / "mine.yaml").write_text(GOOD)
     path = tmp_path / "claims.yaml"
     for old, new, text in (
-        ("{method: B}", "{method: C}", "claims.one.method: no label 'C'; the paper's labels are A, B"),
+        ("{method: B}", "{method: C}", "claims.one.method: the axis has no label 'C' in the paper; choose one of A, B"),
         ("relation: greater", "relation: equivalent, margin: 0",
-         "claims.0.compare.0.margin: must be above 0 for equivalent"),
+         "claims.0.compare.0.margin: must be above 0 for equivalent; give a margin in the unit of the measure"),
     ):  # fmt: skip
         path.write_text(CLAIM.replace(old, new))
         assert str(refusal(read_claims, path)) == f"{path}: {text}"

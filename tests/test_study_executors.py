@@ -124,7 +124,7 @@ def test_a_fork_server_that_is_killed_as_work_starts_is_one_line(local, monkeypa
         raise EOFError
 
     monkeypatch.setattr("multiprocessing.context.ForkServerProcess.start", killed)
-    with pytest.raises(InputError, match="the server that forks the worker processes has died; start the study again"):
+    with pytest.raises(InputError, match="the process that starts the workers has ended; start the study again"):
         local.submit(fake("a"))
 
 

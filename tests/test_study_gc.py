@@ -196,7 +196,7 @@ def test_results_stay_and_a_later_study_says_that_it_needs_deleted_weights(out, 
     error = refusal(opened, tmp_path / "b", MORE, store=out / "stages")
     assert (error.path, error.code) == (run, "missing")
     assert error.reason == "pos seed 1 of mlm trans needs weights that synthlang gc deleted (policy results)"
-    assert error.hint == "delete this folder and start again to train the run anew, with the same result"
+    assert error.hint == "delete this folder and start the study again, which trains the run anew"
     assert not (tmp_path / "b").exists()
     last = json.loads((run / "metrics.jsonl").read_text().splitlines()[-1])
     shutil.rmtree(run)

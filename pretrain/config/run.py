@@ -223,10 +223,8 @@ class PretrainConfig(StrictModel):
     def _kind_fits(self) -> PretrainConfig:
         objective, kind = self.objective, self.model.kind
         if self.start is None and objective.is_causal != (kind in DECODERS):
-            reason, hint = (
-                "the term clm needs a decoder, but the model is an encoder",
-                f"set this key to {' or '.join(sorted(DECODERS))}",
-            )
+            reason = "the term clm needs a decoder, but the model is an encoder"
+            hint = f"set this key to {' or '.join(sorted(DECODERS))}"
             if kind in DECODERS:
                 reason, hint = f"{kind} needs the term clm", "set objective.kind to clm, or leave this key out"
             raise InputError(reason, keys="model.kind", hint=hint, code="conflict")

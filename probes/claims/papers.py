@@ -75,10 +75,12 @@ class _Row(StrictModel):
     @model_validator(mode="after")
     def _marks_fit(self) -> _Row:
         if (self.marked is None) != (self.tested_against is None):
-            raise InputError("marked and tested_against need each other", keys="marked", code="missing")
+            missing = "marked" if self.marked is None else "tested_against"
+            hint = "give both keys or none"
+            raise InputError("marked and tested_against need each other", keys=missing, hint=hint, code="missing")
         if self.marked is not None and len(self.marked) != len(self.values):
             reason = f"has {len(self.marked)} entries for {len(self.values)} values"
-            raise InputError(reason, keys="marked", code="range")
+            raise InputError(reason, keys="marked", hint="give true or false for each value", code="range")
         return self
 
 
@@ -99,9 +101,11 @@ class _Block(StrictModel):
         for number, row in enumerate(self.rows):
             if len(row.values) != len(self.columns):
                 reason = f"has {len(row.values)} values for {len(self.columns)} columns"
-                raise InputError(reason, keys=["rows", str(number), "values"], code="range")
+                raise InputError(
+                    reason, keys=["rows", str(number), "values"], hint="give one for each column", code="range"
+                )
         if self.measure is None and any(column.measure is None for column in self.columns):
-            raise InputError("is required, here or for each column", keys="measure", code="missing")
+            raise InputError("is required", keys="measure", hint="set it here, or for each column", code="missing")
         return self
 
     def numbers(self, block: int) -> Iterator[PaperNumber]:
@@ -179,8 +183,8 @@ class Paper(StrictModel):
                 where = frozenset(quantity.where.items())
                 key = where, quantity.measure, repr(quantity.average), number.against is not None
                 if key in seen:
-                    reason = f"two values of {quantity.measure} for {dict(quantity.where)}"
-                    raise InputError(reason, keys=["tables", name], code="duplicate")
+                    reason = f"the table has two values of {quantity.measure} for {dict(quantity.where)}"
+                    raise InputError(reason, keys=["tables", name], hint="delete one of them", code="duplicate")
                 seen.add(key)
         return self
 
@@ -194,7 +198,9 @@ class _ClaimsFile(StrictModel):
         seen = set()
         for claim in self.claims:
             if claim.id in seen:
-                raise InputError(f"two claims are called {claim.id!r}", keys="claims", code="duplicate")
+                raise InputError(
+                    f"two claims are called {claim.id!r}", keys="claims", hint="rename one of them", code="duplicate"
+                )
             seen.add(claim.id)
         return self
 
@@ -238,7 +244,7 @@ def read_tables(name: str, folder: Path | None = None) -> tuple[PaperTable, ...]
     paper, table = _paper_and_table(name)
     tables = read_paper(paper, folder).tables
     if table is not None and table not in tables:
-        hint = f"its tables are {', '.join(tables)}"
+        hint = f"choose one of {', '.join(tables)}"
         raise InputError(f"{paper} has no table {table!r}", keys="paper", hint=hint, code="unknown")
     return tuple(tables.values()) if table is None else (tables[table],)
 

@@ -27,7 +27,7 @@ from pydantic import Field, field_validator, model_validator
 from probes.results.curves import CurveSummary
 from probes.statistics import CorrelationKind
 from synthlang.config import StrictModel, renamed_values
-from synthlang.errors import InputError, did_you_mean
+from synthlang.errors import Code, InputError, did_you_mean
 
 OF_PROBE = "probe:"
 """Prefix of the name of a probe's measure."""
@@ -110,12 +110,14 @@ def check_labels(named: Mapping[str, Sequence[str]], known: AxisLabels) -> None:
     """Raise InputError for an axis, or a label of one, that is not among the ``known`` ones."""
     for axis, labels in named.items():
         if axis not in known:
-            hint = f"the paper's axes are {', '.join(known)}"
-            raise InputError(f"{axis!r} is not an axis of the paper's labels", keys=[axis], hint=hint, code="unknown")
+            hint = f"choose one of {', '.join(known)}"
+            raise InputError(f"the paper has no axis {axis!r}", keys=[axis], hint=hint, code="unknown")
         for label in labels:
             if label not in known[axis]:
-                hint = f"{did_you_mean(label, known[axis])}the paper's labels are {', '.join(known[axis])}"
-                raise InputError(f"no label {label!r}", keys=[axis], hint=hint, code="unknown")
+                hint = f"{did_you_mean(label, known[axis])}choose one of {', '.join(known[axis])}"
+                raise InputError(
+                    f"the axis has no label {label!r} in the paper", keys=[axis], hint=hint, code="unknown"
+                )
 
 
 class ClaimSide(StrictModel):
@@ -193,7 +195,9 @@ class ClaimEntry(ClaimSide):
     def _axis_named_once(self) -> Self:
         for axis in self.for_each:
             if axis in self.where:
-                raise InputError(f"{axis!r} is also in where", keys="for_each", hint="name it once", code="duplicate")
+                raise InputError(
+                    f"the axis {axis!r} is also in where", keys="for_each", hint="name it once", code="duplicate"
+                )
         return self
 
 
@@ -230,26 +234,28 @@ class Compare(ClaimEntry):
     @model_validator(mode="after")
     def _sides_fit(self) -> Compare:
         if (self.right is None) == (self.value is None):
-            code: Any = "missing" if self.right is None else "conflict"
-            raise InputError("left needs either right or value to compare with", keys="right", code=code)
+            code: Code = "missing" if self.right is None else "conflict"
+            reason = "neither right nor value is given" if self.right is None else "both right and value are given"
+            raise InputError(reason, keys="right", hint="give one of them to compare left with", code=code)
         if self.measure is None and any(side.measure is None for side in (self.left, self.right) if side is not None):
-            raise InputError("is required here or on both sides", keys="measure", code="missing")
+            raise InputError("is required", keys="measure", hint="set it here, or on both sides", code="missing")
         if (self.left.minus is None) != (self.right is None or self.right.minus is None):
-            raise InputError("is on one side only", keys="minus", hint="give it on both sides", code="conflict")
+            raise InputError("is given on one side only", keys="minus", hint="give it on both sides", code="conflict")
         return self
 
     @model_validator(mode="after")
     def _margin_fits(self) -> Compare:
         if self.margin is not None and self.margin < 0:
-            hint = "non_inferior and non_superior allow a margin in the other direction"
+            hint = "give 0 or more, or use non_inferior or non_superior to allow a difference in the other direction"
             raise InputError("must not be negative", keys="margin", hint=hint, code="range")
         directional = self.relation in ("greater", "less")
         of_probe = any(one.measure.startswith(OF_PROBE) for one in self.quantities())
         if not directional and self.margin is None and of_probe:  # the default is in points of a score
-            hint = "give one in the unit of the measure"
+            hint = "give a margin in the unit of the measure"
             raise InputError(f"is required for {self.relation}", keys="margin", hint=hint, code="missing")
         if not directional and self.margin == 0:
-            raise InputError(f"must be above 0 for {self.relation}", keys="margin", code="range")
+            hint = "give a margin in the unit of the measure"
+            raise InputError(f"must be above 0 for {self.relation}", keys="margin", hint=hint, code="range")
         return self
 
     @model_validator(mode="after")
@@ -292,7 +298,7 @@ class Order(ClaimEntry):
     @model_validator(mode="after")
     def _has_measure(self) -> Order:
         if self.measure is None:
-            raise InputError("is required", keys="measure", code="missing")
+            raise InputError("is required", keys="measure", hint="name the measure to compare", code="missing")
         return self
 
     def quantities(self) -> list[Quantity]:
@@ -324,10 +330,10 @@ class Correlate(ClaimEntry):
     @model_validator(mode="after")
     def _axes_fit(self) -> Correlate:
         if self.measure is None and None in (self.x.measure, self.y.measure):
-            raise InputError("is required for x and y", keys="measure", code="missing")
+            raise InputError("is required", keys="measure", hint="set it here, or for both x and y", code="missing")
         if (LAYER in (*self.over, *self.by)) != all(side.layer == "each" for side in self.quantities()):
-            hint = "give both or none: layer: each for x and y, and layer as an axis in over or by"
-            raise InputError("is an axis without layer: each, or the reverse", keys="layer", hint=hint, code="conflict")
+            reason = "layer: each of x and y, and the axis layer in over or by, need each other"
+            raise InputError(reason, keys="layer", hint="give all of them or none", code="conflict")
         if other := [axis for axis in self.restrict_to if axis not in (*self.over, *self.by)]:
             raise InputError(
                 f"{other[0]!r} is in neither over nor by",
@@ -397,7 +403,7 @@ class Claim(StrictModel):
     def _has_one_form(self) -> Claim:
         forms = [name for name in ("compare", "order", "correlate") if getattr(self, name) is not None]
         if len(forms) != 1:
-            reason = f"has {' and '.join(forms) or 'none of compare, order and correlate'}"
+            reason = f"the claim has {' and '.join(forms) or 'none of compare, order and correlate'}"
             raise InputError(reason, hint="give exactly one of the three", code="conflict" if forms else "missing")
         return self
 

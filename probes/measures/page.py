@@ -107,7 +107,7 @@ def against_retrieval(cka: Sequence[float | None], retrieval: Sequence[float | N
         InputError: The lists have different lengths, or contain NaN or infinity.
     """
     if len(cka) != len(retrieval):
-        told = f"CKA has {len(cka)} layers and retrieval {len(retrieval)}"
+        told = f"CKA has {len(cka)} layers, but retrieval has {len(retrieval)}"
         raise InputError(told, hint="give the same layers to both", code="conflict")
     known = [(a, b) for a, b in zip(cka, retrieval, strict=True) if a is not None and b is not None]
     key = key_of("cka-retrieval", seed)

@@ -240,7 +240,7 @@ def _check_folder(folder: Path) -> None:
     if not folder.exists():
         return
     if not folder.is_dir():
-        raise InputError("is a file", folder, hint="give a folder with --out", code="exists")
+        raise InputError("is a file, not a folder", folder, hint="give a folder with --out", code="exists")
     record = folder / "probes.json"
     if any(folder.iterdir()) and not (record.exists() and "probes" in read_json(record)):
         told = "contains files that are not results of probes"

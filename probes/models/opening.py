@@ -179,9 +179,9 @@ def _no_language_named(model: str) -> InputError:
     if (folder / "study.json").is_file():
         hint = f"give one of its runs, such as {model}/stages/pretrain-…"
         return InputError("is a study, not a model", model, hint=hint, code="type")
-    found = "is not a pretraining run" if folder.exists() else "is not a folder"
+    found = "is not a pretraining run" if folder.exists() else "is not a run folder"
     reason = f"{model} {found}, so its languages are not known"
-    return InputError(reason, keys="language", hint="name the language to compare with", code="missing")
+    return InputError(reason, keys="language", hint="set this key to the language to compare with", code="missing")
 
 
 # --- bodies and tokenizers ---
@@ -221,8 +221,8 @@ def open_original(pretrained: Pretrained) -> Base | None:
     for reader in (pretrained.source, pretrained.target):
         if reader.tokenizer.tokenizer.get_vocab() not in known:
             reason = (
-                f"{pretrained.original} has another vocabulary than {pretrained.name}, so f⁰ has no vectors of the "
-                "same words"
+                f"{pretrained.original} has another vocabulary than {pretrained.name}, so it cannot be the model "
+                "before continual learning"
             )
             raise InputError(reason, keys="continual.before", hint="name another model", code="conflict")
     return base
@@ -242,7 +242,7 @@ def load_original(base: Base, pretrained: Pretrained) -> LanguageModel:
     sizes = [(one.shape.layers, one.shape.hidden) for one in (body, pretrained.model)]
     if sizes[0] != sizes[1]:
         first, second = (f"{layers} layers of {units} units" for layers, units in sizes)
-        reason = f"f⁰ has {first}, but {pretrained.name} has {second}"
+        reason = f"{pretrained.original} has {first}, but {pretrained.name} has {second}"
         raise InputError(reason, keys="continual.before", hint="name another model", code="conflict")
     return body
 

@@ -129,8 +129,8 @@ class Pretrained:
             number = min(number, self.target_model.language_count - 1)  # an adjusted model has no language numbers
             return replace(self.target, language=found, tokenizer=tokenizer, number=number)
         if self.source.tokenizer.fingerprint != self.target.tokenizer.fingerprint:
-            reason = f"{self.name} has a tokenizer for each language, and that of {language} was not loaded"
-            raise InputError(reason, hint="use it as the target language", code="unsupported")
+            reason = f"{self.name} has a tokenizer for each language, and only those of its two languages can be used"
+            raise InputError(reason, hint=f"use {language} as the target language", code="unsupported")
         found = Language(name=language) if natural else parse_language(language)
         return replace(self.target, language=found, number=number_of(self.numbers, found.name))
 

@@ -94,8 +94,8 @@ def archive_studies(folders: Sequence[Path], into: Path) -> list[ArchivedFolder]
         content = _content(folder)
         if content.study.waiting and (before := contents.get(content.name) or _archived(into / content.name)):
             if other := _of_other_work(before, content.study):
-                left = f"{plural(content.study.waiting, 'cell')} of {len(content.study.cells)} not run yet"
-                reason = f"has {left}, and the archived cell {other} has other settings"
+                left = f"{content.study.waiting} of {plural(len(content.study.cells), 'cell')} have not run"
+                reason = f"{left}, and the archived cell {other} has other settings"
                 raise InputError(reason, folder, hint="finish the study first", code="changed")
             content = _together([content, before])
         contents[content.name] = content

@@ -58,7 +58,7 @@ def check_folder(folder: Path) -> None:
         InputError: The path is a file, or a folder that is not empty and holds no report.
     """
     if folder.exists() and not folder.is_dir():
-        raise InputError("is a file", folder, hint="name a folder for the report", code="exists")
+        raise InputError("is a file, not a folder", folder, hint="name a folder for the report", code="exists")
     if folder.exists() and any(folder.iterdir()) and not report_files(folder):
         reason, hint = "is not empty and is not a report of synthlang", "name a new or empty folder"
         raise InputError(reason, folder, hint=hint, code="exists")

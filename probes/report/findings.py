@@ -72,7 +72,7 @@ def check_page(page: Path, papers: Sequence[str] = ()) -> None:
     """
     for path in (page, *(page_of(page, paper) for paper in papers)):
         if path.is_dir():
-            raise InputError("is a folder", path, hint="name a file for the page", code="exists")
+            raise InputError("is a folder, not a file", path, hint="name a file for the page", code="exists")
         if path.exists() and MADE_BY not in path.read_text(encoding="utf-8", errors="replace"):
             hint = "move it away or name another file (--out)"
             raise InputError("was not written by synthlang findings", path, hint=hint, code="exists")
@@ -89,8 +89,8 @@ def write_findings(folder: Path, page: Path) -> Findings:
     """
     archived = read_archive(folder / STUDIES)
     if not archived:
-        hint = "archive a finished one with synthlang findings FOLDER --archive STUDY"
-        raise InputError("no study is archived here", folder, hint=hint, code="empty")
+        hint = "archive a finished study: synthlang findings FOLDER --archive STUDY"
+        raise InputError("no study is archived in this folder", folder, hint=hint, code="empty")
     finished = {name: study for name, study in archived.items() if not study.waiting}
     check_page(page, [*papers_in(finished), OWN])
     pages = list(_pages(Gallery(finished), archived, page, folder))
@@ -150,8 +150,9 @@ def _readings(path: Path, archived: Archived) -> Mapping[str, Reading]:
     names = [*papers_in(archived), *(name for name, study in archived.items() if not papers_of(study))]
     for name in found:
         if name not in names:
-            hint = f"{did_you_mean(name, names)}readings are of: {', '.join(names)}"
-            raise InputError("is neither a paper nor a study of none", path, keys=[name], hint=hint, code="unknown")
+            hint = f"{did_you_mean(name, names)}choose one of {', '.join(names)}"
+            reason = "is neither an archived paper nor an archived study without a paper"
+            raise InputError(reason, path, keys=[name], hint=hint, code="unknown")
     return found
 
 

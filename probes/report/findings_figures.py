@@ -88,10 +88,8 @@ class Gallery:
         of = [study for study in studies if not wanted or study == wanted]
         found = [figure for study in of if kind in KINDS for figure in self._of_study(study, kind)]
         if not found:
-            allowed = f"{', '.join(known)}, or KIND of STUDY with one of {', '.join(studies)}"
-            raise InputError(
-                f"there is no figure {name!r}", keys=[whose], hint=f"name one of {allowed}", code="unknown"
-            )
+            hint = f"choose one of {', '.join(known)}, or write 'KIND of STUDY' for a study ({', '.join(studies)})"
+            raise InputError(f"there is no figure {name!r}", keys=[whose], hint=hint, code="unknown")
         return found
 
     def _draw_table(self, paper: str, name: str, place: int) -> list[Figure]:

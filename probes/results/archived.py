@@ -58,7 +58,7 @@ def _read(path: Path, columns: Mapping[str, pa.DataType], later: Collection[str]
             parsed_labels(text)
         except InputError as error:
             row = pc.index(table["labels"], text).as_py() + 1
-            raise InputError(f"row {row}: {error.reason}", path, hint=error.hint, code=error.code) from error
+            raise error.inside(f"row {row}", path=path) from error
     return table
 
 

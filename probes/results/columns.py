@@ -39,6 +39,6 @@ def read_columns(path: Path, columns: Mapping[str, pa.DataType], later: Collecti
         try:
             arrays.append(table[name].cast(kind) if name in names else pa.nulls(len(table), kind))
         except pa.ArrowException as error:
-            reason = f"column {name} must be of {kind}: {str(error).splitlines()[0]}"
-            raise InputError(reason, path, hint=AGAIN, code="type") from error
+            reason = f"the column must be of the type {kind}: {str(error).splitlines()[0]}"
+            raise InputError(reason, path, keys=(name,), hint=AGAIN, code="type") from error
     return pa.table(arrays, list(columns))

@@ -108,7 +108,7 @@ class Stage(StrictModel):
         """
         reread = type(self).model_validate(self.to_json())
         if not _is_as_keyed(reread, StageKeys(ContentHashes(store))):
-            reason = f"{self.label}: a file has changed since the study was started"
+            reason = f"a file that {self.label} reads has changed since the study was started"
             raise InputError(reason, hint="start the study again", code="changed")
         return reread
 

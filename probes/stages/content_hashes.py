@@ -228,7 +228,7 @@ def _model(name: str, _task: str | None, hashes: ContentHashes) -> Content:
             made = read_json(record)
             if not isinstance(made, dict) or "fingerprint" not in made:
                 hint = "name the folder of a run or a model"
-                raise InputError("is not the record of a run", record, hint=hint, code="format")
+                raise InputError("is not a record of a run", record, hint=hint, code="format")
             settings = None if config is None else resolved(config, lambda named: hashes.of(named).hash)
             return fingerprint("run", run=made["fingerprint"], settings=settings)
         done = folder / "done.json"

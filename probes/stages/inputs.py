@@ -84,14 +84,14 @@ class Inputs:
             model = CellModel.of(named.name)
             if model is CellModel.TARGET and not has_target_model:
                 raise InputError(
-                    "the cell has no second model",
+                    f"{model} is the model of target_model, which the cell does not have",
                     keys=named.place,
                     hint="name another model, or set target_model",
                     code="missing",
                 )
             if model is CellModel.INIT and named.place[0] != "start":
-                reason = "the initial model of the pretraining can only be read by the pretraining"
-                hint = f"name {CellModel.ORIGINAL} or {CellModel.ADJUSTED}"
+                reason = f"{model} is the model of init_from, which only the pretraining reads"
+                hint = f"use {CellModel.ORIGINAL} or {CellModel.ADJUSTED}"
                 raise InputError(reason, keys=named.place, hint=hint, code="conflict")
             if model is None:
                 with_keys(partial(model_path, str(named.name)), *named.place)

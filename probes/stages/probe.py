@@ -117,8 +117,10 @@ class ProbeStage(ModelStage):
         """Raise InputError if the model lacks the language, or word translations of the language are not known."""
         config, run = self.config, known.run
         if run is None and config.language is None:
-            reason = "the model has no known languages, so the language to compare with is required"
-            raise InputError(reason, keys="language", hint="name a language", code="missing")
+            reason = "is required, because the languages of the model are not known"
+            raise InputError(
+                reason, keys="language", hint="set this key to the language to compare with", code="missing"
+            )
         if run is None or config.model2 is not None:
             return
         found = requested_language(run, config.language, config.natural)

@@ -58,7 +58,7 @@ class TransferStage(FinetuneStage):
 
         config, made = self.config, isinstance(known.root, PretrainStage)
         if config.language is None and (config.target is not None or not known.is_run):
-            raise InputError("the target language is required", keys="language", hint="name a language", code="missing")
+            raise InputError("is required", keys="language", hint="set this key to the target language", code="missing")
         if not made and known.is_run and config.train is None:
             return  # the text of a run that is given by its name is opened later
         splits = open_splits(config, known.text if made else None, known.length(config))[1].source

@@ -89,7 +89,7 @@ def _crossed(entry: Mapping[str, Any]) -> Comparison:
     fixed = {axis: _label(label) for axis, label in entry.items() if not isinstance(label, list)}
     varied = [(axis, [*map(_label, labels)]) for axis, labels in entry.items() if isinstance(labels, list)]
     if len(varied) not in (1, 2):
-        raise InputError(f"the number of axes with two labels is {len(varied)}", hint=FORM, code="range")
+        raise InputError(f"{len(varied)} axes have two labels, but one or two must", hint=FORM, code="range")
     (axis, labels), *others = varied
     outer = [{other: label} for other, of_other in others for label in of_other] or [{}]
     return Comparison(tuple({**fixed, axis: label, **more} for more in outer for label in labels))

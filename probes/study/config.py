@@ -142,16 +142,16 @@ class StudyConfig(StrictModel):
     def _several_models(cls, value: int | dict[str, int] | None) -> int | dict[str, int] | None:
         for claim, models in value.items() if isinstance(value, dict) else [(None, value)]:
             if models is not None and models < 2:
-                hint = "a claim is judged on at least 2 models"
-                raise InputError("must be at least 2", keys=[claim] if claim else [], hint=hint, code="range")
+                reason = f"must be at least 2, not {models}, because a claim is judged on several models"
+                raise InputError(reason, keys=[claim] if claim else [], hint="plan more models", code="range")
         return value
 
     @field_validator("seeds")
     @classmethod
     def _distinct(cls, value: list[int]) -> list[int]:
         if len(set(value)) < len(value) or min(value) < 0 or max(value) > LARGEST:
-            hint = f"write distinct numbers from 0 to {LARGEST}"
-            raise InputError(f"a seed of {value} is repeated or out of range", hint=hint, code="range")
+            hint = f"write different numbers from 0 to {LARGEST}"
+            raise InputError(f"one of the seeds {value} is repeated or out of range", hint=hint, code="range")
         return value
 
     def contains(self, content: str) -> None:
@@ -173,7 +173,7 @@ class StudyConfig(StrictModel):
         for claim in self.planned if isinstance(self.planned, dict) else ():
             if claim not in known:
                 hint = f"{did_you_mean(claim, known)}name a claim of the files under claims"
-                raise InputError("is no claim of this study", keys=["planned", claim], hint=hint, code="unknown")
+                raise InputError("is not a claim of this study", keys=["planned", claim], hint=hint, code="unknown")
         named = {"paper": tuple(_absolute(name, folder) for name in self.papers) or None}
         return self.model_copy(update={**named, "claims": tuple(_absolute(name, folder) for name in self.claims)})
 

@@ -267,7 +267,7 @@ def check_weights(stages: Sequence[Stage], done: Collection[str], store: Store) 
                 raise InputError(
                     f"{stage.label} needs weights that synthlang gc deleted (policy {lost[parent.key]})",
                     run,
-                    hint=f"delete this folder and start again to train the run anew, with the same result{less}",
+                    hint=f"delete this folder and start the study again, which trains the run anew{less}",
                     code="missing",
                 )
 

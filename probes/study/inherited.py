@@ -71,7 +71,9 @@ def _without(place: Place, data: dict[str, Any], base: Mapping[str, Any]) -> dic
     known = [str(name) for name in keys_at(section, base)]
     if gone not in known:
         hint = did_you_mean(gone, known) + (f"choose one of {', '.join(known)}" if known else "remove this key")
-        raise InputError("is null, but the base has no such name", keys=place, hint=hint, code="unknown")
+        raise InputError(
+            "is null, but the base has nothing of this name to leave out", keys=place, hint=hint, code="unknown"
+        )
     left = {name: value for name, value in keys_at(section, data).items() if str(name) != gone}
     whole: dict[str, Any] = assigned(data, section, left)
     return whole

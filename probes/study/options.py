@@ -53,7 +53,7 @@ class StudyOptions:
             raise InputError(f"unknown executor {self.executor!r}", "--executor", hint=hint, code="unknown")
         if self.executor != "slurm" and (self.slurm or not self.wait):
             option = "--slurm" if self.slurm else "--no-wait"
-            raise InputError("needs Slurm", option, hint="add --executor slurm", code="no_effect")
+            raise InputError("the option is for Slurm only", option, hint="add --executor slurm", code="no_effect")
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,9 @@ class SearchOptions:
         least = (("--trials", self.trials, 1), ("--first-rung", self.first_rung, 1), ("--reduction", self.reduction, 2))
         for option, value, minimum in least:
             if value is not None and value < minimum:
-                raise InputError(f"{value} is too small", option, hint=f"give at least {minimum}", code="range")
+                raise InputError(
+                    f"must be at least {minimum}, not {value}", option, hint="give a larger number", code="range"
+                )
 
     def rungs(self, steps: int) -> list[int]:
         """Return the rungs of a run of ``steps`` steps: the steps before the last at which it is compared.
@@ -112,5 +114,5 @@ def sized(config: Path, size: str | None) -> Path:
     if size is None:
         return config
     if config.suffix in YAML:
-        raise InputError("a study in a file has no sizes", config, hint="leave out --size", code="no_effect")
+        raise InputError("a study in a file has no sizes", config, hint="leave --size out", code="no_effect")
     return config / size

@@ -152,7 +152,7 @@ def _check_ours(folder: Path, ours: Collection[str], problem: str) -> None:
     if not folder.exists():
         return
     if not folder.is_dir():
-        raise InputError("is a file", folder, hint=OTHER_FOLDER, code="exists")
+        raise InputError("is a file, not a folder", folder, hint=OTHER_FOLDER, code="exists")
     if any(
         path.name not in ours and not path.name.startswith((TEMPORARY, LOCK, Store.LOCKS)) for path in folder.iterdir()
     ):

@@ -201,7 +201,7 @@ class StudyRun:
                 self.look()
             for stage in self.to_do():
                 if files := damage(self.store.path(stage.kind, stage.key)):
-                    say(f"{stage.label}: {', '.join(files)} damaged, so it is made again")
+                    say(f"{stage.label} is made again, because of damaged files: {', '.join(files)}")
             for cell in self.cells:
                 if cell.name in self.chosen:
                     cell.error, cell.log = None, ""

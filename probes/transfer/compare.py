@@ -149,14 +149,14 @@ def compare(
             items.
     """
     if len(files) < 2:
-        hint = "give the baseline and at least one other file"
+        hint = "give the baseline and at least one other result"
         raise InputError("a comparison needs at least two result files", hint=hint, code="missing")
     for what, value, allowed in (("correction", correction, CORRECTIONS), ("swap", swap, SWAPS)):
         if value not in allowed:
             hint = f"choose from {', '.join(allowed)}"
             raise InputError(f"unknown {what} {value!r}", keys=what, hint=hint, code="unknown")
     if rounds < 1:
-        raise InputError(f"must be at least 1, not {rounds}", keys="rounds", code="range")
+        raise InputError(f"must be at least 1, not {rounds}", keys="rounds", hint="give a larger number", code="range")
     outcomes = [read_outcome(path) for path in files]
     check_alike(outcomes)
     first = outcomes[0]

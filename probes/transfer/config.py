@@ -361,8 +361,12 @@ class TransferConfig(StrictModel):
         frozen, pairs = self.features.tune == "none", [name for name, task in TASKS.items() if task.pairs]
         no_dev = self.target is not None and self.target.dev is None and self.target.train is None
         wrong = {
-            ("target_model", "needs frozen features", "set features.tune to none"): (self.target_model and not frozen),
-            ("continual", "trains the body, but features.tune is none", "set features.tune to all"): (
+            (
+                "target_model",
+                "needs frozen features, so that both models stay as they are",
+                "set features.tune to none",
+            ): (self.target_model and not frozen),
+            ("continual", "needs a body that is trained, but features.tune is none", "set features.tune to all"): (
                 self.continual and frozen
             ),
             ("mixed", "is only for tasks on two texts", f"use it with {' or '.join(pairs)}"): (
@@ -373,15 +377,17 @@ class TransferConfig(StrictModel):
             ),
             (
                 "mixed",
-                "has both languages in a row, but a rotation is for rows of one language",
-                "remove one of them",
+                "puts both languages into a row, but a rotation is for rows of one language",
+                "remove mixed or rotation",
             ): (self.mixed and self.rotation),
             ("chosen_by", f"{self.chosen_by} needs a dev set of the target language", "set target.dev"): (
                 self.chosen_by != "source" and no_dev
             ),
-            ("train_language", "leaves no items for SUP in their own order", "set sup to false"): (
-                self.train_language is not None and self.sup
-            ),
+            (
+                "train_language",
+                "cannot be combined with SUP, because the model trains on derived items",
+                "set sup to false",
+            ): (self.train_language is not None and self.sup),
             ("train_language", f"conflicts with chosen_by: {self.chosen_by}", "set chosen_by to source"): (
                 self.train_language is not None and self.chosen_by != "source"
             ),
@@ -393,7 +399,7 @@ class TransferConfig(StrictModel):
             ),
             (
                 "dev_also",
-                "needs one model for all languages, without a rotation",
+                "needs one model for all languages and no rotation",
                 "remove target_model and rotation",
             ): self.dev_also and (self.target_model is not None or self.rotation is not None),
         }
@@ -433,8 +439,8 @@ def check_tried(config: TransferConfig, counts: Iterable[int]) -> None:
     """
     tried = combinations(config)
     if config.best > len(tried):
-        reason = f"{config.best} exceeds the {len(tried)} combination{'s' * (len(tried) != 1)} of the search"
-        raise InputError(reason, keys="best", hint="reduce it, or search more values", code="range")
+        reason = f"{config.best} is more than the {len(tried)} combination{'s' * (len(tried) != 1)} of the search"
+        raise InputError(reason, keys="best", hint="lower this number, or search more values", code="range")
     also = () if config.continual is None else config.continual.loss.layers
     for count in counts:
         for _, settings in tried:
@@ -456,11 +462,15 @@ def check_decoder(config: TransferConfig, is_causal: bool) -> None:
     loss = None if config.aligning is None else config.aligning.loss
     at_last = "a decoder sees a whole word only at its last subword"
     wrong = {
-        ("features.subword", f"is first, but {at_last}", "set it to last"): reads_words and any(firsts),
-        ("continual.loss.subword", f"is start, but {at_last}", "set it to end"): loss and loss.subword == "start",
-        ("continual.loss.pulled", "is cls, but in a decoder <s> sees no word", "set it to words"): (
-            loss and loss.pulled == "cls"
-        ),
+        ("features.subword", f"first is not possible, because {at_last}", "set this key to last"): reads_words
+        and any(firsts),
+        ("continual.loss.subword", f"start is not possible, because {at_last}", "set this key to end"): loss
+        and loss.subword == "start",
+        (
+            "continual.loss.pulled",
+            "cls is not possible, because in a decoder <s> sees no word",
+            "set this key to words",
+        ): (loss and loss.pulled == "cls"),
     }
     for (key, reason, hint), is_wrong in wrong.items():
         if is_causal and is_wrong:

@@ -421,7 +421,7 @@ class Transfer:
             sums = self.main.stats(gold, self.task.majority(gold, gold)).sum(axis=0)
             if _nothing_counts(self.main, sums):
                 hint = "set score.metric to another metric"
-                raise InputError(f"no item of {name} counts for {self.main.name}", hint=hint, code="empty")
+                raise InputError(f"the metric {self.main.name} counts no item of {name}", hint=hint, code="empty")
         check_tried(self.config, (body.shape.layers for body in (self.pretrained.model, self.pretrained.target_model)))
 
     @cached_property
@@ -444,11 +444,11 @@ def check_one_model(config: TransferConfig, has_own_parts: bool, architecture: s
         architecture: The architecture of the model, or "" if it is not known yet.
     """
     if any(tried.features.tune == "none" for _, tried in combinations(config)):
-        reason = "is none, so there is no fine-tuned model to save"
-        raise InputError(reason, keys="features.tune", hint="set it to all", code="conflict")
+        reason = "with none, there is no fine-tuned model to save"
+        raise InputError(reason, keys="features.tune", hint="set this key to all", code="conflict")
     if config.rotation is not None:
         reason = "cannot be saved with a model, so the saved model would differ from the tested one"
-        raise InputError(reason, keys="rotation", hint="set it to null", code="conflict")
+        raise InputError(reason, keys="rotation", hint="set this key to null", code="conflict")
     if architecture == XLM:
         raise InputError(
             "saving an XLM model is not supported", hint="run the transfer without saving models", code="unsupported"

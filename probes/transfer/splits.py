@@ -414,7 +414,7 @@ def _natural(role: Role, splits: Splits, reader: Reader, config: TransferConfig)
         every = np.arange(len(items["train"]), dtype=np.int64)
         count = len(every) - max(1, len(every) // DEV_SHARE)
         if not count:
-            reason = "has one item, but training and model selection need at least two"
+            reason = "the data has one item, but training and model selection need at least two"
             raise InputError(reason, splits["train"].task.name, hint="give more items, or a dev set", code="range")
         # counts of left-out items stay with the training items
         items["dev"] = replace(items["train"].take(every[count:]), counts={})

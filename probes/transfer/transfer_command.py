@@ -101,7 +101,7 @@ def transfer_command(
     if keep is not None:
         _check_keep(config, pretrained)
     if path.is_dir():
-        raise InputError("is a folder", path, hint="give a JSON file with --out", code="exists")
+        raise InputError("is a folder, not a file", path, hint="give a JSON file with --out", code="exists")
     with Display() as display, only_writer(path), nullcontext() if keep is None else only_writer(keep):
         work = _work_folder(path)
         data = load_data(config, pretrained, display.report)

@@ -125,7 +125,7 @@ def paraphrase_pairing(given: ProbeInput, pairing: Pairing, model: str) -> tuple
     first, unit = given.pretrained.source, given.aligned.text.unit
     if unit == "subword" and opened.source.tokenizer.fingerprint != first.tokenizer.fingerprint:
         told = f"word alignments are of subwords, and {model} has different subwords"
-        raise InputError(told, keys="cka.paraphrase", hint="align words instead of subwords")
+        raise InputError(told, keys="cka.paraphrase", hint="align words instead of subwords", code="conflict")
     corpus = side.corpus.take(rows)  # renumbers sentences and words
     body = opened.model.to(side.reader.body.norm.weight.device).eval()
     sentences = [encode(reader.tokenizer.tokenizer, corpus, unit, reader.number) for reader in (first, opened.source)]

@@ -172,7 +172,7 @@ class CKA:
         for name, x in zip(self._names, states, strict=True):
             if not bool(x.isfinite().all()):
                 told = f"CKA is undefined, because the states of {name} contain NaN or infinity"
-                raise InputError(told, hint="use an earlier checkpoint")
+                raise InputError(told, hint="use an earlier checkpoint", code="damaged")
         self._n += left.shape[1]
         if self._sums:
             self._sums.add(states)
@@ -193,7 +193,7 @@ class CKA:
             InputError: There are fewer than 2 sentences.
         """
         if (n := self._n) < 2:
-            told = f"CKA needs at least 2 sentences (the debiased one 4), but there are {n}"
+            told = f"CKA needs at least 2 sentences (4 with estimator: debiased), but there are {n}"
             raise InputError(told, keys="cka", hint="increase data.length or reduce data.test", code="range")
         found = torch.zeros(2, len(self._names), len(self._names), dtype=torch.float64)
         for done, pairs in enumerate(self.groups, 1):

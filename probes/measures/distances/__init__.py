@@ -80,7 +80,7 @@ class DistancesConfig(ProbeSettings):
         shown = read[-1] if self.layer is None else numbered((self.layer,), count, "distances.layer")[0]
         if shown not in read:
             reason = f"layer {shown} is not among the layers to read"
-            raise InputError(reason, keys="distances.layer", hint="add it to layers", code="conflict")
+            raise InputError(reason, keys="distances.layer", hint="add the layer to the key layers", code="conflict")
         return shown
 
     @field_validator("before", mode="before")

@@ -258,7 +258,7 @@ def pair_blocks(batches: Iterable[Linked], seed: int, block: int = BLOCK) -> Ite
         bad = ~(linked.left.isfinite() & linked.right.isfinite()).flatten(1).all(1)
         if bool(bad.any()):
             layer = int(bad.nonzero()[0, 0])
-            told = f"word vectors contain NaN or infinity (layer at index {layer} of the layers read)"
+            told = f"word vectors contain NaN or infinity (layer {layer + 1} of those that are read)"
             raise InputError(told, hint="use an earlier checkpoint", code="damaged")
         query, other = unrelated(linked.sentence.numpy(), key, number)
         apart, drawn = apart + len(query), len(query)
@@ -275,7 +275,7 @@ def pair_blocks(batches: Iterable[Linked], seed: int, block: int = BLOCK) -> Ite
     if not bool(seen.all()):
         layer = int((~seen).nonzero()[0, 0])
         raise InputError(
-            f"all word vectors are zero (layer at index {layer} of the layers read)",
+            f"all word vectors are zero (layer {layer + 1} of those that are read)",
             hint="read other layers, or use another model",
             code="damaged",
         )

@@ -41,8 +41,8 @@ def distances_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     config = given.config.of(DistancesConfig)
     name = config.name or given.pretrained.name
     if name in config.before:
-        told = f"{name} is also the name of the probed model"
-        raise InputError(told, keys="distances.before", hint="set distances.name to another one", code="duplicate")
+        told = f"the probed model is also called {name}"
+        raise InputError(told, keys="distances.before", hint="set distances.name to another name", code="duplicate")
     _layers(given)
     # open all tokenizers first, since the pairs depend on them; only one other model at a time is in memory
     readers = {label: PairReaders.of(open_other(model, given, label)) for label, model in config.before.items()}
@@ -102,7 +102,7 @@ def _measure(
         separations, dominance = separations_and_dominance(read, given.config.seed, of_source, tops=tops)
         drawn = None if chosen is None else chosen_vectors(given, chosen, (of_target[at], of_source[at]))
     except InputError as error:
-        raise InputError(f"{label}: {error.text}", error.path, error.line, code=error.code) from error
+        raise error.inside(path=label) from error
     return Measured(label, separations, dominance, of_source[at]), drawn
 
 

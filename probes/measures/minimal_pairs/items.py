@@ -30,7 +30,7 @@ def open_items(spec: str, key: str) -> tuple[TaskSet, str]:
         task = open_task(plain)
         if not task.paired:
             hint = "name pairs, such as minimal:FILE"
-            raise InputError("are no minimal pairs", spec, hint=hint, code="type")
+            raise InputError("is not a set of minimal pairs", spec, hint=hint, code="type")
         return task, split_for(task, "test", chosen, spec)
     except InputError as error:
         raise error.inside(key) from error
@@ -79,7 +79,9 @@ def read_items(given: ProbeInput) -> tuple[dict[Role, TaskBatch], dict[str, int]
         counts |= {f"{bound.name}: {reason}": count for reason, count in changed.items()}
     if not len(found.get("target", own)):
         reason = "no minimal pair is left in the derived language"
-        raise InputError(reason, keys="minimal_pairs.items", hint="give pairs of its own (other)", code="empty")
+        raise InputError(
+            reason, keys="minimal_pairs.items", hint="set minimal_pairs.other to pairs in that language", code="empty"
+        )
     return found, counts
 
 

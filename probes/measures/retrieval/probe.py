@@ -76,8 +76,8 @@ def retrieval_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     """
     config, text, rows = given.config.of(RetrievalConfig), given.aligned.text, np.sort(given.measured)
     if len(rows) < 2:
-        told = "leaves fewer than two sentence pairs to measure, so no other sentence provides wrong candidates"
-        raise InputError(told, keys="data.dev", hint="increase it, or give more sentence pairs", code="range")
+        told = "fewer than two sentence pairs are left to measure, so no other sentence provides wrong candidates"
+        raise InputError(told, keys="data.dev", hint="increase this number, or give more sentence pairs", code="range")
     source = source_of(given, rows, report)
     tagged = text.right if config.tag_words == "parent" else text.left
     tags = None if text.unit == "subword" else tags_of(tagged, rows, config.parser, report)

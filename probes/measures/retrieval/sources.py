@@ -150,8 +150,8 @@ class WordVectors:
             kept = wanted[np.minimum(number, len(wanted) - 1)]
             vectors = batch.vectors[:, torch.from_numpy(kept).to(batch.vectors.device)].float().cpu()
             if not bool(vectors.isfinite().all()):
-                told = f"{name}: word vectors contain NaN or infinity"
-                raise InputError(told, hint="use an earlier checkpoint", code="damaged")
+                told = "word vectors contain NaN or infinity"
+                raise InputError(told, name, hint="use an earlier checkpoint", code="damaged")
             self._files.write(vectors)
             written.append(number[kept])
         self._words = np.concatenate(written)

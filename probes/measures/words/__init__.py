@@ -24,7 +24,7 @@ def no_rows(wanted: str, names: Sequence[str]) -> InputError:
 
 def no_dictionary() -> InputError:
     """Return the error for models without known word translations."""
-    reason = "must be set, because word translations are known only for a run that has both languages"
+    reason = "is required, because word translations are known only for a run that has both languages"
     return InputError(reason, keys="words.dictionary", hint="give a file of translations", code="missing")
 
 

@@ -83,7 +83,7 @@ def words_of_dictionary(given: ProbeInput, name: str, report: Report) -> ProbeRe
         places = places_in(ids, pairs), places_in(ids, shared)
         credits = pair_credits(sides[0].vectors(), sides[1].vectors(), *places, report=report, names=names)
     except InputError as error:
-        raise InputError(f"{given.pretrained.name}: {error.text}", keys="words", code=error.code) from error
+        raise error.inside("words", path=given.pretrained.name) from error
     scores = credits.scores(torch.zeros(len(pairs), dtype=torch.bool)).to_json()
     counts |= zero_rows(credits, names)
     values = {

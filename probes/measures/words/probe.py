@@ -68,7 +68,7 @@ def _of_run(
             own = given.config.of(WordsConfig)
             return probe_alignment(model, config, artifacts, store, own.bands, report, language, own.language_ids)
         except InputError as error:
-            raise InputError(f"{given.pretrained.name}{at}: {error.text}", keys="words", code=error.code) from error
+            raise error.inside("words", path=f"{given.pretrained.name}{at}") from error
 
     values = {**measured(given.pretrained.model, "", report), "language": language}
     notes = notes_of(values)

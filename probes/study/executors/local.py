@@ -97,7 +97,7 @@ class LocalExecutor:
             with plain_main():
                 process.start()
         except (EOFError, ConnectionError) as error:
-            reason = "the server that forks the worker processes has died"
+            reason = "the process that starts the workers has ended"
             raise InputError(reason, hint="start the study again", code="failed") from error
         sending.close()  # so that our end of the pipe notices the end of the process
         self._running[receiving] = _Worker(process, stage, cell, device, written)

@@ -58,7 +58,10 @@ def check_slurm(folder: Path) -> None:
         raise InputError(reason, folder, hint=hint, code="unsupported")
     missing = [name for name in PROGRAMS if shutil.which(name) is None]
     if missing:
-        reason, hint = f"{', '.join(missing)} not found", "run on a login node, where jobs are submitted"
+        reason, hint = (
+            f"the commands {', '.join(missing)} of Slurm are not on the PATH",
+            "run this on a login node of the cluster",
+        )
         raise InputError(reason, "--executor slurm", hint=hint, code="extra")
     if queue() is None:
         hint = "run `scontrol ping`, and set SLURM_CONF if the cluster needs it"
@@ -368,6 +371,6 @@ def _read_jobs(path: Path) -> dict[str, str]:
         return {}
     content: Any = read_json(path)
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        hint = "cancel the jobs of the study and delete the file"
+        hint = "cancel the jobs of the study, and delete the file"
         raise InputError(f"is not a list of jobs of format {FORMAT}", path, hint=hint, code="format")
     return dict(content["jobs"])

@@ -228,8 +228,8 @@ def task_of(config: TransferConfig, reads: int = READS) -> Task:
         InputError: ``length`` in the config exceeds ``reads``.
     """
     if (config.length or 0) > reads:
-        reason = f"{config.length} exceeds the {reads} tokens that the model reads"
-        raise InputError(reason, keys="length", hint="reduce it", code="range")
+        reason = f"{config.length} is more than the {reads} tokens that the model reads"
+        raise InputError(reason, keys="length", hint=f"set this key to at most {reads}", code="range")
     task: Task = pkgutil.resolve_name(TASKS[config.task].place)(config, reads)
     return task
 

@@ -266,7 +266,7 @@ def longest_question(length: int, stride: int, separators: int) -> int:
     limit = min(room // 2, free - max(1, free // STEP_SHARE))
     if limit < 1:
         reason = f"{stride} is too large for rows of length {length}"
-        raise InputError(reason, keys="stride", hint=f"set it below {room - 1}", code="range")
+        raise InputError(reason, keys="stride", hint=f"set this key below {room - 1}", code="range")
     return limit
 
 
