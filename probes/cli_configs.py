@@ -25,7 +25,8 @@ def configs(
     ] = None,
     name: Annotated[str | None, argument("Entry of this kind to print (default: none).", metavar="[NAME]")] = None,
     search: Annotated[
-        str | None, option("Text to search for in names and descriptions (default: none).", metavar="TEXT")
+        str | None,
+        option("Text to find in names (without sizes) and one-line descriptions (default: none).", metavar="TEXT"),
     ] = None,
 ) -> None:
     """List the configs of the catalogue, or print one as YAML."""
@@ -33,8 +34,9 @@ def configs(
         hint = f"choose one of {', '.join(CATALOGUE)}"
         raise InputError(f"unknown kind {kind!r}", "synthlang configs", hint=hint, code="unknown")
     if kind is None or (name is None and kind in CATALOGUE):
-        for one in [known for known in CATALOGUE if known != "parts"] if kind is None else [kind]:
-            _list(one, search or "")
+        kinds = [known for known in CATALOGUE if known != "parts"] if kind is None else [kind]
+        if not [one for one in kinds if _list(one, search or "")]:
+            print(f"no name or description contains {search!r}")
         return
     if search is not None:
         reason = "the option searches a list, but NAME prints one entry"
@@ -76,8 +78,10 @@ def _in_full(kind: str, name: str) -> str:
     return "".join(f"# {line}\n" for line in lines) + write_yaml(entry.data)
 
 
-def _list(kind: str, search: str) -> None:
-    """Print the entries of a kind that contain the text ``search``. All sizes of an entry share one line.
+def _list(kind: str, search: str) -> bool:
+    """Print the entries of a kind that contain the text ``search``, and return True if there are any.
+
+    All sizes of an entry share one line.
 
     The sizes of an entry that also exists without a size are in square brackets.
     """
@@ -99,3 +103,4 @@ def _list(kind: str, search: str) -> None:
             lines.append(f"  {shown:{COLUMN}} {textwrap.shorten(what, WIDTH - COLUMN - 3, placeholder=' …')}".rstrip())
     if lines:
         print(f"{kind}:", *lines, sep="\n")
+    return bool(lines)

@@ -108,7 +108,7 @@ def align(
 
 def correlate(
     files: Annotated[
-        list[Path], argument("Tables: results.parquet or results.csv of studies, or others of these formats.")
+        list[Path], argument("Tables: results.parquet or results.csv of studies, or other Parquet or CSV files.")
     ],
     x: Annotated[str, option("First column to correlate, such as alignment_all.", metavar="COLUMN")],
     y: Annotated[str, option("Second column to correlate, such as delta.", metavar="COLUMN")],

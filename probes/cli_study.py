@@ -40,7 +40,10 @@ def study(
         str, option("Executor: local (processes), in-process or slurm.", **one_of(*EXECUTORS))
     ] = "local",
     workers: Annotated[
-        int | None, option("Number of worker processes (default: one per CUDA device, else one per core).", min=1)
+        int | None,
+        option(
+            "Number of worker processes (default: one per CUDA device or else per core, at most one per cell).", min=1
+        ),
     ] = None,
     retry: Annotated[int, option("Number of retries of a failed stage.", min=0)] = 0,
     only: Annotated[
@@ -156,7 +159,8 @@ def gc(
         bool, option("Deletion of stages that no study uses, in addition to weights.", "--unused")
     ] = False,
     dry_run: Annotated[
-        bool, option("Dry run: the files to delete are listed, and nothing is deleted.", "--dry-run")
+        bool,
+        option("Dry run: the runs and stages that would lose files are listed, and nothing is deleted.", "--dry-run"),
     ] = False,
 ) -> None:
     """Delete weights of finished runs.

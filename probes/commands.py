@@ -253,7 +253,7 @@ def write_findings_page(folder: Path, keep: list[Path], out: Path | None = None)
     console = Console()
     with only_writer(folder):
         for kept in archive_studies(keep, folder / STUDIES):
-            waiting = f", {plural(kept.waiting, 'cell')} not run yet" if kept.waiting else ""
+            waiting = f", without {plural(kept.waiting, 'cell')} that did not run yet" if kept.waiting else ""
             _say(console, f"archived: {kept.folder} ({decimal(kept.size)}{waiting})")
         found = write_findings(folder, page)
     several = len(found.studies) > 1
@@ -292,7 +292,7 @@ def collect_garbage(folders: list[Path], keep: str | None, unused: bool, dry_run
     for freed in found.freed:
         _say(console, f"{freed.run}: {decimal(freed.size)} (keep: {freed.keep})")
     would = "would free" if dry_run else "freed"
-    _say(console, f"{would} {decimal(found.size)} of {plural(len(found.freed), 'run')}{_kept(found)}")
+    _say(console, f"{would} {decimal(found.size)} in {plural(len(found.freed), 'run')}{_kept(found)}")
     if unused:
         gone = delete_unused(folders, dry_run)
         for one in gone:

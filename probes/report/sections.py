@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Any
 
 from probes.figures.drawing import slug, standalone_svg
+from probes.models.names import CellModel
 from probes.report.against import alignment, movements
 from probes.report.data import Study
 from probes.report.differences import differences, differences_section
@@ -90,7 +91,8 @@ WRITTEN = "This is the study file. The key base names files whose settings it ch
 RESOLVED = (
     f"These are all settings after base files, the study file and defaults are combined. {DIFFERS} marks settings that "
     "differ between cells. Their values are in the labels of the cells and in the column Settings of the cell of "
-    "tables/cells.csv. cell:model, cell:second and cell:start are models of the same cell."
+    f"tables/cells.csv. {CellModel.ORIGINAL} is the model of the same cell before adjustment, {CellModel.ADJUSTED} the "
+    f"model after it, {CellModel.TARGET} the model of target_model, and {CellModel.INIT} that of init_from."
 )
 
 
