@@ -7,6 +7,8 @@ import pytest
 
 from pretrain.adjust.config import AdamConfig, AdjustConfig, LossConfig
 from pretrain.config import model, objective, run, sampling, training
+from probes.claims.papers import Paper, PaperTable
+from probes.claims.spec import Claim, Compare, ComparedSide, Correlate, Fixed, Order
 from probes.reference import field_docstrings
 from synthlang.config import StrictModel
 from synthlang.dictionary.word_dictionary import DictionarySpec
@@ -32,6 +34,7 @@ def configs() -> list[type[pydantic.BaseModel]]:
         AdamConfig,
         LossConfig,
     ]
+    own += [Claim, Compare, Order, Correlate, ComparedSide, Fixed, Paper, PaperTable]
     return list(dict.fromkeys([*parts, *own, *KINDS.values()]))
 
 

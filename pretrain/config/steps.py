@@ -14,7 +14,7 @@ def check_place(place: float, keys: str) -> None:
     """Raise InputError unless ``place`` is a whole number of steps or a share of the run, which is below 1."""
     if place > 1 and not float(place).is_integer():
         reason = f"{place} is neither a whole number of steps nor a share of the run"
-        raise InputError(reason, keys=keys, hint="use a whole number, or a share below 1", code="range")
+        raise InputError(reason, keys=keys, hint="give a whole number of steps, or a share below 1", code="range")
 
 
 def step_of(place: float, steps: int) -> int:

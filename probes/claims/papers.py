@@ -57,9 +57,14 @@ class PaperNumber:
 
 
 class _Column(StrictModel):
+    """A printed column."""
+
     where: Where = Field(default_factory=dict)
+    """Axis → label of the numbers in the column."""
     measure: str | None = None
+    """Measure of the numbers (default: the measure of the block)."""
     average: Average = Field(default_factory=dict)
+    """Axis → labels over which the numbers are averages. An empty list stands for all labels."""
 
     _known_measure = field_validator("measure")(check_measure)
 
@@ -68,9 +73,13 @@ class _Row(StrictModel):
     """A printed row. In ``marked``, true stands for a significant difference from ``tested_against``."""
 
     where: Where = Field(default_factory=dict)
+    """Axis → label of the numbers in the row."""
     values: list[float | None] = Field(min_length=1)
+    """Number of each column. null stands for a number that is not printed."""
     tested_against: Where | None = None
+    """Axis → label of the row with which the paper's test of significance compares (default: no test)."""
     marked: list[bool] | None = None
+    """Mark of significance of each number, if ``tested_against`` is given."""
 
     @model_validator(mode="after")
     def _marks_fit(self) -> _Row:
@@ -88,11 +97,17 @@ class _Block(StrictModel):
     """A block of rows. Its numbers may be gains over those at ``against``. ``factor`` multiplies them."""
 
     where: Where = Field(default_factory=dict)
+    """Axis → label of all numbers in the block."""
     measure: str | None = None
+    """Measure of all numbers (default: the measure of each column)."""
     against: Where | None = None
+    """Axis → label of the baseline, if the numbers are gains over a baseline."""
     factor: float = 1.0
+    """Factor by which the numbers are multiplied."""
     columns: list[_Column] = Field(min_length=1)
+    """Columns of the block."""
     rows: list[_Row] = Field(min_length=1)
+    """Rows of the block."""
 
     _known_measure = field_validator("measure")(check_measure)
 
@@ -131,12 +146,15 @@ class PaperTable(StrictModel):
     """A table or figure of a paper. It has no blocks if the paper prints no numbers."""
 
     title: str
+    """Title of the table."""
     printed: str
     """Place in the paper."""
     note: str = ""
+    """Note on the numbers."""
     digits: int = Field(default=1, ge=0, le=6)
     """Digits after the point of the numbers in this table."""
     blocks: list[_Block] = Field(default_factory=list)
+    """Blocks of rows with the same columns."""
     _paper: str = PrivateAttr(default="")
     _name: str = PrivateAttr(default="")
 
@@ -162,11 +180,13 @@ class Paper(StrictModel):
     paper: str
     """Name of the paper, as in the names of its files."""
     title: str
+    """Title of the paper."""
     citation: str
     """The reference to the paper, as text."""
     labels: dict[str, tuple[str, ...]] = Field(min_length=1)
     """All axes and labels of the tables."""
     tables: dict[str, PaperTable] = Field(min_length=1)
+    """Name → printed table."""
 
     @model_validator(mode="after")
     def _check_numbers(self) -> Paper:

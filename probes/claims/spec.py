@@ -121,7 +121,7 @@ def check_labels(named: Mapping[str, Sequence[str]], known: AxisLabels) -> None:
 
 
 class ClaimSide(StrictModel):
-    """A quantity of a claim (see ``Quantity`` for its keys).
+    """A quantity of a claim.
 
     Omitted keys have the values of the entry that contains the side. Labels of ``where`` and ``exclude_axes`` are added
     to those of the entry. A side with its own ``measure`` does not inherit ``fallback_measure``.
@@ -130,12 +130,31 @@ class ClaimSide(StrictModel):
     renamed_keys: ClassVar[Mapping[str, str]] = {"instead": "fallback_measure", "without": "exclude_axes"}
 
     where: Where = Field(default_factory=dict)
+    """Axis → label. ``task`` is the name of a task of the study. Other axes may have any label."""
     exclude_axes: list[str] = Field(default_factory=list)
+    """Axes that a cell must not have."""
     measure: str | None = None
+    """Name of the measure.
+
+    A score is ``parent``, ``sup``, ``zs`` or ``delta``, or ``mixed FIELD``, or ``mixed`` for the mean over fields. An
+    alignment is ``alignment_all``, ``alignment_dictionary`` or ``alignment_held_out`` (means of both directions), or
+    ``alignment_forward`` (all words, from the source language). ``probe:PATH`` is a measure of a probe.
+    """
     fallback_measure: str | None = None
+    """Measure to read where ``measure`` was not measured."""
     average: Average | None = None
+    """Axis → labels to average over, all of which must be measured. An empty list stands for all measured labels."""
     layer: Layer | None = None
+    """Layer of a measure that has several (default: the last layer).
+
+    It is a number, ``first``, ``last``, ``middle``, the mean of the ``lower`` half, of the ``upper`` half or of all
+    (``mean``), or the ``best``, which has the largest value. With ``each``, the layer is one more axis.
+    """
     curve: CurveSummary | None = None
+    """Summary of a measure of a probe over the steps of pretraining (default: the value at the selected checkpoint).
+
+    It is the ``area``, the ``final`` value, or the number of steps to a threshold.
+    """
 
     _known_measure = field_validator("measure", "fallback_measure")(check_measure)
 
@@ -159,6 +178,7 @@ class ComparedSide(ClaimSide):
     """A side of a comparison. ``minus`` is subtracted from it and inherits the keys of this side."""
 
     minus: ClaimSide | None = None
+    """Quantity to subtract from this side."""
 
     def subtracted(self, entry: ClaimSide) -> Quantity | None:
         """Return the quantity that is subtracted. Its keys come from ``minus``, else this side, else ``entry``."""
@@ -168,13 +188,7 @@ class ComparedSide(ClaimSide):
 
 
 class ClaimEntry(ClaimSide):
-    """An entry of ``compare``, ``order`` or ``correlate``.
-
-    Attributes:
-        for_each: Axis → labels. The entry stands for one entry per combination, so that a sentence about "every task"
-            is not tested by a mean over tasks.
-        restrict_to: Axis → the only labels to use of an axis that is averaged over.
-    """
+    """An entry of ``compare``, ``order`` or ``correlate``."""
 
     renamed_keys: ClassVar[Mapping[str, str]] = {
         **ClaimSide.renamed_keys,
@@ -183,7 +197,12 @@ class ClaimEntry(ClaimSide):
     }
 
     for_each: dict[str, LabelsOfAxis] = Field(default_factory=dict)
+    """Axis → labels, for each combination of which the entry stands for an entry of its own.
+
+    A sentence about "every task" is then not tested by a mean over tasks.
+    """
     restrict_to: dict[str, LabelsOfAxis] = Field(default_factory=dict)
+    """Axis → the only labels to use of an axis that is averaged over."""
 
     def expanded(self) -> Iterator[Self]:
         """Yield one entry per combination of labels in ``for_each``, with these labels in ``where``."""
@@ -205,29 +224,31 @@ class Compare(ClaimEntry):
     """A comparison of ``left`` with ``right``, or with the number ``value``.
 
     With ``minus`` on both sides it compares two gaps, (left − its minus) − (right − its minus).
-
-    Attributes:
-        left: The first side.
-        right: The second side, or None to compare with ``value``.
-        value: The number to compare with, in the unit of the measure.
-        relation: The expected relation of left to right. ``greater`` and ``less`` mean a difference of more than
-            ``margin``.
-            ``non_inferior`` and ``non_superior`` allow a difference in the other direction of at most ``margin``.
-            ``equivalent`` means a difference of at most ``margin``. The tests are in comparisons.py.
-        margin: The margin in the unit of the measure (default: 0 for ``greater`` and ``less``, else MARGIN).
-        none_against: True if, in addition to the mean over conditions, no single condition may contradict the claim.
-        above_floor: Scores that have to lie above the majority baseline. Conditions in which one of them does not (the
-            95 % interval of its distance to the baseline is not above 0) are not judged, since nothing more can be lost
-            there.
     """
 
     left: ComparedSide
+    """The first side."""
     right: ComparedSide | None = None
+    """The second side (default: none, the first side is compared with ``value``)."""
     value: float | None = None
+    """The number to compare with, in the unit of the measure."""
     relation: Relation
+    """The expected relation of left to right.
+
+    ``greater`` and ``less`` mean a difference of more than ``margin``. ``non_inferior`` and ``non_superior`` allow
+    a difference in the other direction of at most ``margin``. ``equivalent`` means a difference of at most
+    ``margin``.
+    """
     margin: float | None = None
+    """The margin in the unit of the measure (default: 0 for ``greater`` and ``less``, else 2 points)."""
     none_against: bool = False
+    """Also require that no single condition contradicts the claim, in addition to the mean over conditions."""
     above_floor: list[ClaimSide] = Field(default_factory=list)
+    """Scores that have to lie above the majority baseline.
+
+    A score does so if the 95 % interval of its distance to the baseline is above 0. Conditions in which a score does
+    not are not judged, because nothing more can be lost there.
+    """
 
     _renamed_relations = renamed_values("relation", near="equivalent", no_less="non_inferior", no_more="non_superior")
 
@@ -285,15 +306,12 @@ class Compare(ClaimEntry):
 
 
 class Order(ClaimEntry):
-    """Three or more conditions ``along`` which the measure is ``rising`` or ``falling``.
-
-    Attributes:
-        along: The conditions in order, each as axis → label.
-        direction: The expected sign of each step from a condition to the next one.
-    """
+    """Three or more conditions ``along`` which the measure is ``rising`` or ``falling``."""
 
     along: list[Where] = Field(min_length=3)
+    """The conditions in order, each as axis → label."""
     direction: Literal["rising", "falling"]
+    """The expected sign of each step from a condition to the next one."""
 
     @model_validator(mode="after")
     def _has_measure(self) -> Order:
@@ -310,22 +328,20 @@ class Correlate(ClaimEntry):
     """A correlation of ``x`` and ``y`` over all labels of the axes ``over``, within the labels of ``by``.
 
     Other axes are averaged over. ``layer`` is an axis if the layer of both is ``each``.
-
-    Attributes:
-        x: The first quantity.
-        y: The second quantity.
-        over: The axes whose combinations of labels are the conditions to correlate over.
-        by: Axes within whose labels conditions are compared.
-        expect: The expected sign of the correlation.
-        kind: The coefficient.
     """
 
     x: ClaimSide
+    """The first quantity."""
     y: ClaimSide
+    """The second quantity."""
     over: list[str] = Field(min_length=1)
+    """The axes whose combinations of labels are the conditions to correlate over."""
     by: list[str] = Field(default_factory=list)
+    """Axes whose labels conditions must share to be compared."""
     expect: Literal["positive", "negative"]
+    """The expected sign of the correlation."""
     kind: CorrelationKind = "spearman"
+    """Correlation coefficient."""
 
     @model_validator(mode="after")
     def _axes_fit(self) -> Correlate:
@@ -349,45 +365,44 @@ class Correlate(ClaimEntry):
 
 
 class Fixed(StrictModel):
-    """The last change of a choice that the paper leaves open: margins, limits and one-sided relations.
-
-    Attributes:
-        date: The day of the change.
-        reason: The reason for the change.
-    """
+    """The last change of a choice that the paper leaves open: margins, limits and one-sided relations."""
 
     date: date
+    """The day of the change."""
     reason: str = Field(min_length=1)
+    """The reason for the change."""
 
 
 class Claim(StrictModel):
-    """A claim: a sentence, its source, the paper's numbers, and the comparisons that test it.
-
-    Attributes:
-        id: Name of the claim, unique in its file.
-        claim: The sentence.
-        source: The place in the paper.
-        paper: The paper's numbers, in words.
-        note: A note on the studies that have to be joined to test the claim, or on a part that no study can run.
-        require_all: True if the claim counts as not run unless every comparison could be made.
-        fixed: The last change of the claim's margins, limits and one-sided relations.
-        tested_on: Scale of a study → the languages that replace, at this scale, the natural languages of the claim.
-            The verdict shows them.
-    """
+    """A claim: a sentence, its source, the paper's numbers, and the comparisons that test it."""
 
     renamed_keys: ClassVar[Mapping[str, str]] = {"whole": "require_all"}
 
     id: str = Field(min_length=1)
+    """Name of the claim, unique in its file."""
     claim: str = Field(min_length=1)
+    """The sentence."""
     source: str
+    """The place in the paper."""
     paper: str = ""
+    """The paper's numbers, in words."""
     note: str = ""
+    """A note on the studies that have to be joined to test the claim, or on a part that no study can run."""
     require_all: bool = False
+    """Count the claim as not run unless every comparison could be made."""
     fixed: Fixed | None = None
+    """The last change of the claim's margins, limits and one-sided relations."""
     tested_on: dict[str, TestedOn] = Field(default_factory=dict)
+    """Scale of a study → languages that replace the natural languages of the claim at this scale.
+
+    The verdict names them.
+    """
     compare: list[Compare] | None = Field(default=None, min_length=1)
+    """Comparisons of two quantities. A claim has exactly one of compare, order and correlate."""
     order: list[Order] | None = Field(default=None, min_length=1)
+    """Orders of several conditions."""
     correlate: list[Correlate] | None = Field(default=None, min_length=1)
+    """Correlations of two quantities."""
 
     @field_validator("correlate", mode="before")
     @classmethod

@@ -20,7 +20,7 @@ class CopiedFiles(Converter):
     kind: Literal["copy"]
     """Copy files under new names."""
     files: Mapping[str, str] = Field(min_length=1)
-    """The file that came, or ARCHIVE!MEMBER, for each file of the data set (which may be ``train/label``)."""
+    """The downloaded file, or ARCHIVE!MEMBER, for each file of the data set (which may be ``train/label``)."""
 
     @property
     def inputs(self) -> tuple[str, ...]:

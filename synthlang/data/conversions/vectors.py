@@ -17,7 +17,7 @@ from synthlang.files import reading, writing
 class FirstVectors(Converter):
     """Write the vectors of the first words, which are the most frequent ones.
 
-    The file that came may end inside a later line, since only its start need be downloaded.
+    The downloaded file may end inside a later line, since only its start need be downloaded.
     """
 
     kind: Literal["vectors"]
