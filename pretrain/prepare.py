@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pretrain.artifacts import Artifacts, Parallel, RunLanguage
-from pretrain.config import PretrainConfig
+from pretrain.config import LanguageConfig, PretrainConfig
 from pretrain.hub import open_base
 from pretrain.model.from_hf import check_start
 from synthlang.dictionary.ids import all_candidates, build_id_dictionary, word_files
@@ -53,28 +53,13 @@ def prepare(config: PretrainConfig, store: Store, report: Report = silent) -> Ar
                 texts[split] = _shards(source, split, language, tokenizer, store)
                 done += 1
         train, dev = texts["train"], texts.get("dev")
-        if not len(trained_types(train.counts, id_space.specials.all)):  # no position could be masked
-            reason = f"the vocabulary has none of the words of {m.source}"
-            raise InputError(
-                reason, f"language {m.name}", hint="use a vocabulary that was trained on this text", code="empty"
-            )
-        train.reading(id_space.specials.unk).check(f"language {m.name}", "the vocabulary")
+        _check_words(train, id_space, m)
         redrawn = [language.redrawn(number) for number in range(1, m.copies)]
         copies = tuple(_shards(source, "train", one, tokenizer, store) for one in redrawn)
         languages.append(RunLanguage(m.name, m.source, source, language, tokenizer, train, dev, copies))
     report(task, done, total, "")
-    parents = {f"language {i}": m.train.fingerprint for i, m in enumerate(languages)}
-    parents |= {
-        f"language {i} copy {n}": copy.fingerprint
-        for i, m in enumerate(languages)
-        for n, copy in enumerate(m.copies, 1)
-    }
-    parents["vocabulary"] = id_space.fingerprint
     parallel = _parallel(config, languages, sources, store) if config.objective.needing("pairs") else ()
-    for pair in parallel:
-        parents[f"pairs {pair.left} {pair.right}"] = fingerprint(
-            "pairs", left=pair.left_shards.fingerprint, right=pair.right_shards.fingerprint
-        )
+    parents = _parents(languages, id_space, parallel)
     own_rows = config.sharing.embeddings == "separate"
     trains = [language.train for language in languages]
     dictionary = None
@@ -85,6 +70,27 @@ def prepare(config: PretrainConfig, store: Store, report: Report = silent) -> Ar
     if config.start is not None:
         parents["start"] = open_base(config.start.model).parents()["model"]
     return Artifacts(id_space, tuple(languages), dictionary, candidates, own_rows, parallel, extension, parents)
+
+
+def _check_words(train: Shards, id_space: IdSpace, language: LanguageConfig) -> None:
+    """Raise InputError if the vocabulary has no word, or hardly a token, of the training text of a language."""
+    place = f"language {language.name}"
+    if not len(trained_types(train.counts, id_space.specials.all)):  # no position could be masked
+        reason = f"the vocabulary has none of the words of {language.source}"
+        raise InputError(reason, place, hint="use a vocabulary that was trained on this text", code="empty")
+    train.reading(id_space.specials.unk).check(place, "the vocabulary")
+
+
+def _parents(languages: Sequence[RunLanguage], id_space: IdSpace, parallel: Sequence[Parallel]) -> dict[str, str]:
+    """Return the fingerprints of the texts, the vocabulary and the sentence pairs of a run."""
+    parents = {f"language {i}": m.train.fingerprint for i, m in enumerate(languages)}
+    for i, m in enumerate(languages):
+        parents |= {f"language {i} copy {n}": copy.fingerprint for n, copy in enumerate(m.copies, 1)}
+    parents["vocabulary"] = id_space.fingerprint
+    for pair in parallel:
+        sides = {"left": pair.left_shards.fingerprint, "right": pair.right_shards.fingerprint}
+        parents[f"pairs {pair.left} {pair.right}"] = fingerprint("pairs", **sides)
+    return parents
 
 
 def _open_sources(config: PretrainConfig) -> dict[str, Source]:

@@ -68,21 +68,13 @@ def parse(
     from probes.study.executors.resources import cuda_devices
 
     StudyOptions(executor=executor, slurm=tuple(slurm), wait=wait).check()
+    _check_parse(executor, workers, retry, job_sentences)
     if executor == "slurm":
         from probes.parse_jobs import SENTENCES, ParseJobs, parse_on_slurm
 
-        if workers is not None:
-            reason, hint = "has no effect on jobs", "give the processors of a job, as in --slurm cpus=4"
-            raise InputError(reason, "--workers", hint=hint, code="no_effect")
         name = f"{engine}:{model or synthlang.DEFAULT_MODELS[engine]}"
         jobs = ParseJobs(job_sentences or SENTENCES, tuple(slurm), retry, wait)
         return parse_on_slurm(source, name, Path(out), tokens, cache, jobs, morphology)
-    if retry or job_sentences:
-        option = "--retry" if retry else "--job-sentences"
-        raise InputError("the option is for Slurm only", option, hint="add --executor slurm", code="no_effect")
-    if executor == "in-process" and workers is not None:
-        reason, hint = "has no effect on one process", "leave it out, or use --executor local"
-        raise InputError(reason, "--workers", hint=hint, code="no_effect")
     devices = cuda_devices() if executor == "local" and workers != 1 else []
     count = (workers or max(1, len(devices))) if executor == "local" else 1
     return synthlang.parse(
@@ -96,6 +88,19 @@ def parse(
         cache=cache,
         devices=devices,
     )
+
+
+def _check_parse(executor: str, workers: int | None, retry: int, job_sentences: int | None) -> None:
+    """Raise InputError for an option of ``parse`` that has no effect with the executor."""
+    if workers is not None and executor == "slurm":
+        reason, hint = "the option has no effect on jobs", "give the processors of a job, as in --slurm cpus=4"
+        raise InputError(reason, "--workers", hint=hint, code="no_effect")
+    if executor != "slurm" and (retry or job_sentences):
+        option = "--retry" if retry else "--job-sentences"
+        raise InputError("the option is for Slurm only", option, hint="add --executor slurm", code="no_effect")
+    if workers is not None and executor == "in-process":
+        reason, hint = "the option has no effect on a single process", "leave it out, or use --executor local"
+        raise InputError(reason, "--workers", hint=hint, code="no_effect")
 
 
 def probe(

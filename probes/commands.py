@@ -87,13 +87,18 @@ def run_study(name: Path, out: Path | None, options: StudyOptions, overrides: li
             raise SystemExit(EXIT_CODE) from None
     console = Console()
     _say_scores(console, run, out)
+    _say_failed(console, run, out)
+    _say_where(console, out, paths)
+    return run
+
+
+def _say_failed(console: Console, run: StudyRun, out: Path) -> None:
+    """Print the errors of the first FAILED failed cells, and the number of the others."""
     failed = [cell for cell in run.cells if cell.status == "failed"]
     for cell in failed[:FAILED]:
         _say(console, f"failed {cell.name}: {cell.error} (log: {out / LOGS / cell.log_name})", "red")
     if len(failed) > FAILED:
-        _say(console, f"… and {len(failed) - FAILED} more, see {out / LOGS}", "red")
-    _say_where(console, out, paths)
-    return run
+        _say(console, f"… and {len(failed) - FAILED} more, whose logs are in {out / LOGS}", "red")
 
 
 def _say_scores(console: Console, run: StudyRun, out: Path) -> None:

@@ -34,6 +34,7 @@ CELL = "cell"
 """Name of the column that holds the cell in tables of studies."""
 ALL = "all"
 NONE = "none"
+OF_P = "p is two-sided, from permutations, and not corrected for multiple comparisons"
 
 
 @dataclass(frozen=True)
@@ -293,8 +294,7 @@ def correlate_command(
     shown, notes = correlation_table(found, f"{options.x} and {options.y}", options.level)
     console.print(shown)
     of = f"rows of one {' × '.join(cluster)} are dependent" if cluster else "rows are treated as independent"
-    of_p = "p is two-sided, from permutations, and not corrected for multiple comparisons"
-    for note in (*notes, of, of_p):
+    for note in (*notes, of, OF_P):
         say(note)
     if out is not None:
         columns = {"x": options.x, "y": options.y, "by": options.by, "block": options.block, "cluster": cluster}
@@ -302,11 +302,17 @@ def correlate_command(
         write_json(out, {**columns, **counts, "correlations": [one.to_json() for one in found]})
         say(f"written: {out}")
     if figure is not None:
-        svg = standalone_svg(scatter(options.x, options.y, _panels(rows, options, found), " × ".join(options.block)))
-        with atomic_file(figure, "w") as handle:
-            handle.write(svg)
+        _write_figure(figure, rows, options, found)
         say(f"written: {figure}")
     return found
+
+
+def _write_figure(
+    figure: Path, rows: Sequence[Row], options: CorrelateOptions, found: Sequence[GroupCorrelation]
+) -> None:
+    svg = standalone_svg(scatter(options.x, options.y, _panels(rows, options, found), " × ".join(options.block)))
+    with atomic_file(figure, "w") as handle:
+        handle.write(svg)
 
 
 def correlations(rows: Sequence[Row], options: CorrelateOptions, cluster: Names) -> list[GroupCorrelation]:

@@ -369,8 +369,8 @@ def _ratios(ours: Figures, theirs: Figures) -> Figures:
     }
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Measure speed and memory by the arguments, and return the exit code."""
+def _parser() -> argparse.ArgumentParser:
+    """Return the parser of the arguments."""
     parser = argparse.ArgumentParser(prog="python -m pretrain.bench", description=__doc__)
     both = ["float32", "bfloat16"]
     parser.add_argument(
@@ -404,6 +404,12 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--out", type=Path, help="JSON file for the results (default: standard output only).")
     parser.set_defaults(packing="stream")
+    return parser
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure speed and memory by the arguments, and return the exit code."""
+    parser = _parser()
     options = parser.parse_args(arguments)
     options.objective = OBJECTIVES[options.model][0]
     if min(options.repeats, options.warmup) < 1 or options.steps <= options.warmup:

@@ -359,6 +359,21 @@ def _task(options: Namespace) -> Figures:
 def parser_of() -> argparse.ArgumentParser:
     """Return the parser of the arguments, with the full size as default."""
     parser = argparse.ArgumentParser(prog="python -m probes.bench", description=__doc__)
+    _add_probes(parser)
+    _add_fine_tuning(parser)
+    parser.add_argument("--threads", type=int, help="Number of threads (default: the default of torch).")
+    parser.add_argument(
+        "--repeats",
+        type=int,
+        default=3,
+        help="Number of repeats. The measurements take turns (default: %(default)s).",
+    )
+    parser.add_argument("--out", type=Path, help="JSON file for the results (default: standard output only).")
+    return parser
+
+
+def _add_probes(parser: argparse.ArgumentParser) -> None:
+    """Add the options for measurements of probes."""
     parser.add_argument("--probe", choices=[*PROBES], help="Probe to measure (default: none, fine-tuning is measured).")
     parser.add_argument(
         "--n",
@@ -381,6 +396,10 @@ def parser_of() -> argparse.ArgumentParser:
         default=MEMORY // 2**20,
         help="Memory limit of the products of CKA in MB (default: %(default)s).",
     )
+
+
+def _add_fine_tuning(parser: argparse.ArgumentParser) -> None:
+    """Add the options for measurements of fine-tuning."""
     parser.add_argument(
         "--task", choices=["pos", "ner", "nli"], default="pos", help="Task to fine-tune on (default: %(default)s)."
     )
@@ -410,15 +429,6 @@ def parser_of() -> argparse.ArgumentParser:
         default="float32",
         help="Precision of our fine-tuning and the Trainer's (default: %(default)s).",
     )
-    parser.add_argument("--threads", type=int, help="Number of threads (default: the default of torch).")
-    parser.add_argument(
-        "--repeats",
-        type=int,
-        default=3,
-        help="Number of repeats. The measurements take turns (default: %(default)s).",
-    )
-    parser.add_argument("--out", type=Path, help="JSON file for the results (default: standard output only).")
-    return parser
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -16,7 +16,7 @@ Over more than RESAMPLED conditions, interval and p are those of ``clustered``.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import atanh, isfinite, nan, tanh
@@ -86,13 +86,7 @@ def correlation_of(claim: Correlate, results: Results) -> Comparison:
         return Comparison(what, why=f"{made.conditions}, and with fewer than {FEWEST} nothing is decided")
     ours = Interval(nan if found.r is None else found.r, found.low, found.high, found.clusters, LEVEL)
     lost, alone = len(pairs) - len(known), max(len(one) - len(of) for one, of in zip(sides, shared, strict=True))
-    said = [
-        made.numbers,
-        found.reason,
-        found.no_interval,
-        f"{plural(lost, 'pair')} left out, not a number" if lost else "",
-        f"{plural(alone, 'condition')} left out, which not all points have" if alone else "",
-    ]
+    said = [made.numbers, found.reason, found.no_interval, *_left_out(lost, alone)]
     outcome = outcome_of_correlation(None if found.r is None else ours, found.p, _expected(claim))
     p = DECIDED if found.p is None else found.p
     p = 1.0 if outcome == "inconclusive" and p <= DECIDED else p  # its interval contains 0
@@ -101,6 +95,14 @@ def correlation_of(claim: Correlate, results: Results) -> Comparison:
         what, ours, outcome, "conditions", made.one_model, found.p,
         p if towards else 1.0, 1.0 if towards else p, said="; ".join(filter(None, said)),
     )  # fmt: skip
+
+
+def _left_out(lost: int, alone: int) -> Iterator[str]:
+    """Yield texts about ``lost`` pairs without numbers, and ``alone`` conditions that not all points have."""
+    if lost:
+        yield f"{plural(lost, 'pair')} left out, not a number"
+    if alone:
+        yield f"{plural(alone, 'condition')} left out, which not all points have"
 
 
 def _expected(claim: Correlate) -> Relation:

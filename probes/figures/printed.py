@@ -75,13 +75,10 @@ def bars_beside(
     every = list(dict.fromkeys(bar.panel for bar in bars))
     panels = every[:most]
     bars = [bar for bar in bars if bar.panel in panels]
-    note += f" The first {most} of {len(every)} tasks." if len(every) > most else ""
     shades = palette or colours([bar.name for bar in bars])
     rows = list(dict.fromkeys((bar.group, bar.name) for bar in bars))
-    groups: dict[str, list[tuple[str, tuple[str, str]]]] = {}
-    for group, name in rows[:MOST]:
-        groups.setdefault(group, []).append((name, (group, name)))
-    printed, seeds = any(bar.printed is not None for bar in bars), any(bar.values for bar in bars)
+    shown = rows[:MOST]
+    groups = {group: [(name, (of, name)) for of, name in shown if of == group] for group, _ in shown}
 
     def paint(canvas: Canvas) -> None:
         grids = canvas.subplots(down, across, squeeze=False, sharex=one_scale)
@@ -90,9 +87,7 @@ def bars_beside(
             if axes is first:
                 places = {row: y for y, row in under_headings(axes, groups, lambda name, _: name, 22)}
             else:
-                axes.set(ylim=first.get_ylim(), yticks=[])
-                axes.spines["left"].set_visible(False)
-                grid(axes, "x")
+                _without_rows(axes, first)
             axes.xaxis.set_major_locator(MaxNLocator(3 if across > 1 else 6))
             axes.set_visible(number < len(panels))
             if number < len(panels):
@@ -100,15 +95,28 @@ def bars_beside(
                 _paint(axes, [(places[bar.group, bar.name], bar) for bar in _of(bars, panels[number], places)], shades)
         if axis:
             canvas.supxlabel(axis, fontsize=9)
-        canvas.legend(handles=_legend(printed, seeds), loc="outside upper left", ncols=3, fontsize=8.5)
+        canvas.legend(handles=_legend(bars), loc="outside upper left", ncols=3, fontsize=8.5)
 
     across = min(ACROSS, len(panels))
     down = -(-len(panels) // across)
-    height = 0.5 + down * (0.6 + ROW * (len(rows[:MOST]) + HEADING * sum(map(bool, groups))))
+    height = 0.5 + down * (0.6 + ROW * (len(shown) + HEADING * sum(map(bool, groups))))
     alt = alternative(f"Bars: {title}", ((_called(bar), bar.ours.mean) for bar in bars))
-    caption = f"{title.removesuffix('.')}. {note.strip()}".strip()
-    caption += f" The first {MOST} of {len(rows):,} conditions." if len(rows) > MOST else ""
+    caption = _caption(title, note, most, len(every), len(rows))
     return Figure(file, draw(NAMES + (PANEL * across if across > 1 else ALONE), height, paint), alt, caption)
+
+
+def _caption(title: str, note: str, most: int, panels: int, rows: int) -> str:
+    """Return the caption of a figure that may show only some of ``panels`` tasks and ``rows`` conditions."""
+    note += f" The first {most} of {panels} tasks." if panels > most else ""
+    caption = f"{title.removesuffix('.')}. {note.strip()}".strip()
+    return caption + (f" The first {MOST} of {rows:,} conditions." if rows > MOST else "")
+
+
+def _without_rows(axes: Axes, first: Axes) -> None:
+    """Give a panel the rows of the first one beside it, without their labels."""
+    axes.set(ylim=first.get_ylim(), yticks=[])
+    axes.spines["left"].set_visible(False)
+    grid(axes, "x")
 
 
 def _of(bars: Sequence[Bar], panel: str, places: Mapping[tuple[str, str], float]) -> list[Bar]:
@@ -135,9 +143,10 @@ SEED: dict[str, Any] = {"linestyle": "", "marker": "o", "markersize": 3.2, "colo
 DIAMOND: dict[str, Any] = {**SEED, "marker": "D", "markersize": 5.0, "mew": 1.1, "zorder": 3, "clip_on": False}
 
 
-def _legend(printed: bool, seeds: bool) -> list[Line2D]:
+def _legend(bars: Sequence[Bar]) -> list[Line2D]:
     handles = [Line2D([], [], color=INK, linewidth=1.2, label="ours, 95 % interval")]
-    handles += [Line2D([], [], label="one seed", **SEED)] if seeds else []
+    handles += [Line2D([], [], label="one seed", **SEED)] if any(bar.values for bar in bars) else []
+    printed = any(bar.printed is not None for bar in bars)
     return handles + ([Line2D([], [], label="the paper", **DIAMOND)] if printed else [])
 
 

@@ -199,22 +199,25 @@ def word_pairs(name: str, title: str, drawn: Picture, left: str, right: str) -> 
         _label(canvas, axes, points, labels)
 
     apart, spread = (np.median(np.linalg.norm(points[0] - places, axis=1)) for places in (points[1], points[0].mean(0)))
-    note = "A line joins a word and its translation. Labels without room are left out. "
-    if any("‹" in label for pair in labels for label in pair):
-        note += "‹word› is the translation of a word that the font cannot write. "
-    if drawn.perplexity is None:
-        note += "The axes are the first two principal components of the vectors."
-    else:
-        note += (
-            f"Positions are by t-SNE with perplexity {drawn.perplexity:.3g}. Neighbours are near, but distances "
-            "between groups have little meaning."
-        )
     alt = alternative(
         f"Plane of {len(labels)} word pairs of {left} and {right}; median distance",
         [("translations", apart), (f"{left} from its middle", spread)],
         "{:.3g}",
     )
-    return Drawing(name, title, paint, note, alt, HEIGHT)
+    return Drawing(name, title, paint, _note(drawn, labels), alt, HEIGHT)
+
+
+def _note(drawn: Picture, labels: Sequence[tuple[str, str]]) -> str:
+    """Return the text below a picture with these labels."""
+    note = "A line joins a word and its translation. Labels without room are left out. "
+    if any("‹" in label for pair in labels for label in pair):
+        note += "‹word› is the translation of a word that the font cannot write. "
+    if drawn.perplexity is None:
+        return f"{note}The axes are the first two principal components of the vectors."
+    return (
+        f"{note}Positions are by t-SNE with perplexity {drawn.perplexity:.3g}. Neighbours are near, but distances "
+        "between groups have little meaning."
+    )
 
 
 def _axis(drawn: Picture, number: int) -> str:

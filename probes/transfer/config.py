@@ -25,6 +25,8 @@ from synthlang.parallel.prepare import DataConfig
 from synthlang.references import ItemsSpec, LanguageSpec, ModelName, OmitDefaultFromHash, ParserSpec
 
 FORMAT = 5  # raise when the same settings give other scores
+_Rule = tuple[str, str, str]
+"""The key, the reason and the hint of an error."""
 
 
 def _known_task(name: str) -> str:
@@ -358,9 +360,15 @@ class TransferConfig(StrictModel):
     @model_validator(mode="after")
     def _sound(self) -> TransferConfig:
         """Check the rules that involve several keys."""
+        for (key, reason, hint), is_wrong in (self._rules_of_models() | self._rules_of_sets()).items():
+            if is_wrong:
+                raise InputError(reason, keys=key, hint=hint, code="conflict")
+        return self
+
+    def _rules_of_models(self) -> dict[_Rule, object]:
+        """Return the rules on models and features: rule → true if the settings break it."""
         frozen, pairs = self.features.tune == "none", [name for name, task in TASKS.items() if task.pairs]
-        no_dev = self.target is not None and self.target.dev is None and self.target.train is None
-        wrong = {
+        return {
             (
                 "target_model",
                 "needs frozen features, so that both models stay as they are",
@@ -380,6 +388,12 @@ class TransferConfig(StrictModel):
                 "puts both languages into a row, but a rotation is for rows of one language",
                 "remove mixed or rotation",
             ): (self.mixed and self.rotation),
+        }
+
+    def _rules_of_sets(self) -> dict[_Rule, object]:
+        """Return the rules on sets of items: rule → true if the settings break it."""
+        no_dev = self.target is not None and self.target.dev is None and self.target.train is None
+        return {
             ("chosen_by", f"{self.chosen_by} needs a dev set of the target language", "set target.dev"): (
                 self.chosen_by != "source" and no_dev
             ),
@@ -403,10 +417,6 @@ class TransferConfig(StrictModel):
                 "remove target_model and rotation",
             ): self.dev_also and (self.target_model is not None or self.rotation is not None),
         }
-        for (key, reason, hint), is_wrong in wrong.items():
-            if is_wrong:
-                raise InputError(reason, keys=key, hint=hint, code="conflict")
-        return self
 
 
 def combinations(config: TransferConfig) -> list[tuple[str, TransferConfig]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -82,13 +82,7 @@ def transfer_command(
             for a model that is not a run, or if ``out`` has the result of another transfer. With ``keep``: the model
             cannot be saved for both languages, or ``out`` already has results of some seeds.
     """
-    natural = config.target is not None
-    if natural and config.language is None:
-        reason = "is missing, but results need a name for the natural target language"
-        raise InputError(reason, "--language", hint="give any name, such as de", code="missing")
-    pretrained = open_pretrained(model, config.language, natural, config.target_model)
-    if config.aligning is not None and config.aligning.before is not None:
-        pretrained = replace(pretrained, original=config.aligning.before)
+    pretrained = _opened(model, config)
     use_threads(threads or threads_for(pretrained.model.shape.hidden))
     config, notes = fitted_to(config, pretrained.length)
     notes += pretrained.notes
@@ -108,19 +102,10 @@ def transfer_command(
         transfer = Transfer(pretrained, data, config, display.report, Store(work / "data"))
         file = ResultFile(path, transfer.fingerprint)
         transfer.check()
-        for key in idle:
-            display.message(f"{key} has no effect on the task {config.task}")
-        notes = [*notes, *(f"{name}: {transfer.reading(name)}" for name in ("source test", "target test"))]
-        for note in notes:
-            display.message(f"note: {note}")
-        for name, counts in drops(transfer).items():
-            for reason, count in counts.items():
-                display.message(f"{name}: {reason}: {count:,}")
-        lost = [seed for seed in range(seeds) if seed in file.seeds and keep is not None]
-        if lost:
-            reason = "already has results of some seeds, whose models were not saved"
-            hint = "give another file with --out to run them again with --save-models"
-            raise InputError(reason, path, hint=hint, code="exists")
+        for line in _lines_before(transfer, idle, notes):
+            display.message(line)
+        if keep is not None:
+            _check_all_new(file, path, seeds)
         for seed in range(seeds):
             if seed not in file.seeds:
                 file.add(transfer, transfer.run(seed, work / transfer.fingerprint[:12], keep))
@@ -128,6 +113,27 @@ def transfer_command(
     Console().print(result_table(read_json(path), defined([transfer.main])))
     Console().print(f"written: {path}", soft_wrap=True, markup=False, emoji=False)
     return path
+
+
+def _opened(model: str, config: TransferConfig) -> Pretrained:
+    """Open the model with the languages of the transfer and the original model of continual learning."""
+    natural = config.target is not None
+    if natural and config.language is None:
+        reason = "is missing, but results need a name for the natural target language"
+        raise InputError(reason, "--language", hint="give any name, such as de", code="missing")
+    pretrained = open_pretrained(model, config.language, natural, config.target_model)
+    if config.aligning is None or config.aligning.before is None:
+        return pretrained
+    return replace(pretrained, original=config.aligning.before)
+
+
+def _lines_before(transfer: Transfer, idle: Sequence[str], notes: Sequence[str]) -> Iterator[str]:
+    """Yield the lines that are shown before fine-tuning: keys without effect, notes, and omitted items by reason."""
+    yield from (f"{key} has no effect on the task {transfer.config.task}" for key in idle)
+    reading = (f"{name}: {transfer.reading(name)}" for name in ("source test", "target test"))
+    yield from (f"note: {note}" for note in (*notes, *reading))
+    for name, counts in drops(transfer).items():
+        yield from (f"{name}: {reason}: {count:,}" for reason, count in counts.items())
 
 
 def fitted_to(config: TransferConfig, reads: int) -> tuple[TransferConfig, list[str]]:
@@ -163,6 +169,13 @@ def _default_path(model: str, config: TransferConfig, pretrained: Pretrained) ->
         raise InputError(reason, model, hint="give a file with --out FILE.json", code="missing")
     language = safe_name(pretrained.language_name("target"), "language name")
     return run / "transfer" / f"{config.task}-{language}.json"
+
+
+def _check_all_new(file: ResultFile, path: Path, seeds: int) -> None:
+    if any(seed in file.seeds for seed in range(seeds)):
+        reason = "already has results of some seeds, whose models were not saved"
+        hint = "give another file with --out to run them again with --save-models"
+        raise InputError(reason, path, hint=hint, code="exists")
 
 
 def _work_folder(path: Path) -> Path:

@@ -100,22 +100,25 @@ def retrieval_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
         "tags": None if tags is None else _tags(measured, best, tags),
         "ranks": None if ranks is None else _rank_values(ranks, first, measured),
         **({"examples": examples} if config.examples else {}),
-        "counts": {
-            **given.data.counts,
-            **{f"{name}: {reason}": n for name, one in of_variant.items() for reason, n in one.counts.items()},
-            **{
-                f"{variant}: vectors of zeros, layer {layer['layer']}": zeros
-                for variant, layers in by_layer.items()
-                for layer in layers
-                if (zeros := sum(layer["zero_vectors"].values()))
-            },
-        },
+        "counts": {**given.data.counts, **_counts(of_variant, by_layer)},
     }
     names, kinds = (given.name("source"), given.name("target")), kinds_of(config)
     notes = notes_of(values, config, text.unit, given.same_model, source.width)
     kind = drawn_kind(values)
     told = retrieval_sentence(values, kind, PAIRS[kind])
     return ProbeResult(values, tables(values, names, kinds), drawings(values, ranks, names, kinds), notes, told)
+
+
+def _counts(
+    of_variant: Mapping[Variant, Items], by_layer: Mapping[Variant, Sequence[Mapping[str, Any]]]
+) -> dict[str, int]:
+    """Return the numbers of omitted words and word pairs, and of vectors of zeros, by variant and reason."""
+    counts = {f"{name}: {reason}": n for name, one in of_variant.items() for reason, n in one.counts.items()}
+    for variant, layers in by_layer.items():
+        for layer in layers:
+            if zeros := sum(layer["zero_vectors"].values()):
+                counts[f"{variant}: vectors of zeros, layer {layer['layer']}"] = zeros
+    return counts
 
 
 def _by_layer(

@@ -96,18 +96,8 @@ def items(
     """
     rows = np.sort(measured)
     links = np.stack(text.links(rows), 1)
-    counts: dict[str, int] = {}
-
-    def count(reason: str, dropped: Mask) -> None:
-        if dropped.any():
-            counts[reason] = counts.get(reason, 0) + int(dropped.sum())
-
-    sides = []
-    for sentences, linked in zip((text.data.left, text.data.right), links.T, strict=True):
-        words = words_of(sentences.offsets, rows)
-        there = np.diff(sentences.word_offsets)[words] > 0
-        count("words without a subword", ~there)
-        sides.append(np.unique(linked) if config.candidates == "aligned" else words[there])
+    counts = _Drops()
+    sides = _candidates(text, rows, links, config, counts)
     if variant == "types":
         # the first word of each type
         sides = [
@@ -115,26 +105,57 @@ def items(
             for types, words in zip(text.types, sides, strict=True)
         ]
         there = np.isin(links[:, 0], sides[0]) & np.isin(links[:, 1], sides[1])
-        count("links of words whose type came before", ~there)
+        counts.add("links of words whose type came before", ~there)
         links = links[there]
+    sets = _sets(text, links, fitted, config, counts)
+    lost = np.zeros(len(links), bool)
+    for i, there in enumerate(known or ()):
+        counts.add("words without a vector", ~there[sides[i]])
+        sides[i] = sides[i][there[sides[i]]]
+        lost |= ~there[links[:, i]]
+    counts.add("links of words without a vector", lost)
+    return Items(sides[0], sides[1], links, sets, lost, counts.by_reason)
+
+
+class _Drops:
+    """Numbers of words and word alignments that are left out, by reason."""
+
+    def __init__(self) -> None:
+        self.by_reason: dict[str, int] = {}
+
+    def add(self, reason: str, dropped: Mask) -> None:
+        if dropped.any():
+            self.by_reason[reason] = self.by_reason.get(reason, 0) + int(dropped.sum())
+
+
+def _candidates(
+    text: LinkedWords, rows: Numbers, links: Numbers, config: RetrievalConfig, counts: _Drops
+) -> list[Numbers]:
+    """Return the candidates of each side in the sentence pairs ``rows``, and count words without a subword."""
+    sides = []
+    for sentences, linked in zip((text.data.left, text.data.right), links.T, strict=True):
+        words = words_of(sentences.offsets, rows)
+        there = np.diff(sentences.word_offsets)[words] > 0
+        counts.add("words without a subword", ~there)
+        sides.append(np.unique(linked) if config.candidates == "aligned" else words[there])
+    return sides
+
+
+def _sets(
+    text: LinkedWords, links: Numbers, fitted: Numbers, config: RetrievalConfig, counts: _Drops
+) -> dict[Pairs, Mask]:
+    """Return a mask of the word alignments ``links`` [n, 2] in each set, and count those that are left out."""
     left, right = (types[links[:, i]] for i, types in enumerate(text.types))
     unlike, counted = np.ones(len(links), bool), np.ones(len(links), bool)
     if config.exact_matches == "drop":
         unlike = left != right
-        count("links of words written alike", ~unlike)
+        counts.add("links of words written alike", ~unlike)
     if config.seen == "drop":
         seen = [types[words] for types, words in zip(text.types, text.links(fitted), strict=True)]
         size = max(int(types.max(initial=0)) for types in text.types) + 1
         counted = ~np.isin(left * size + right, seen[0] * size + seen[1])
-        count("links of types that are linked in the fitted sentences", ~counted & unlike)
-    sets: dict[Pairs, Mask] = {"linked": np.ones(len(links), bool), "unlike": unlike, "counted": unlike & counted}
-    lost = np.zeros(len(links), bool)
-    for i, there in enumerate(known or ()):
-        count("words without a vector", ~there[sides[i]])
-        sides[i] = sides[i][there[sides[i]]]
-        lost |= ~there[links[:, i]]
-    count("links of words without a vector", lost)
-    return Items(sides[0], sides[1], links, sets, lost, counts)
+        counts.add("links of types that are linked in the fitted sentences", ~counted & unlike)
+    return {"linked": np.ones(len(links), bool), "unlike": unlike, "counted": unlike & counted}
 
 
 def frequency_ranks(types: Numbers, offsets: Numbers, rows: Numbers) -> NDArray[np.float64]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from probes.figures.bars import Bar, retrieval_by_tag
@@ -197,46 +197,7 @@ def notes_of(values: Values, settings: RetrievalConfig, unit: str, same_model: b
         same_model: True if one model reads both languages.
         width: The size of the vectors.
     """
-    notes = []
-    dropped = [
-        text
-        for text, how in (
-            ("written alike (exact_matches)", settings.exact_matches),
-            ("aligned in the fitted sentences (seen)", settings.seen),
-        )
-        if how == "drop"
-    ]
-    for variant, found in values["variants"].items():
-        links = found["links"]
-        if links["counted"] < FEW and links["linked"] > links["counted"]:
-            notes.append(
-                f"retrieval, {SHORT[variant]}: only {links['counted']:,} of {links['linked']:,} word pairs count, "
-                f"because pairs {' or '.join(dropped)} are dropped; read the columns of the larger sets of pairs "
-                "instead, or set retrieval.seen: keep"
-            )
-    notes += [
-        f"retrieval, {SHORT[variant]}, layer {layer['layer']}: {count:,} word vectors are zero, "
-        "and their words count as not found"
-        for variant, found in values["variants"].items()
-        for layer in found["layers"]
-        if (count := sum(layer["zero_vectors"].values()))
-    ]
-    if values["tags"] is None:
-        reason = "word alignments are of subwords" if unit == "subword" else "the text has none (set retrieval.parser)"
-        notes.append(f"retrieval: there are no results by part of speech, because {reason}")
-    found_words = {one["word"].casefold() for one in values.get("examples", ())}
-    notes += [
-        f"retrieval.examples: {word} does not occur in the measured sentences"
-        for word in settings.examples
-        if word.casefold() not in found_words
-    ]
-    if values["ranks"] is None:
-        notes.append(
-            "retrieval: there are no results by frequency rank, because no word pair is in the set "
-            f"{settings.rank_pairs} (retrieval.rank_pairs)"
-        )
-    elif len(values["ranks"]["bins"]) < 2:
-        notes.append("retrieval: there is no figure by frequency rank, because aligned words have almost equal ranks")
+    notes = [*_few_pairs(values, settings), *_zero_vectors(values), *_missing(values, settings, unit)]
     if not same_model and not settings.fits:
         notes.append("retrieval: vectors of two models are compared without a map between their spaces")
     if values["rotation"] is not None:
@@ -248,3 +209,46 @@ def notes_of(values: Values, settings: RetrievalConfig, unit: str, same_model: b
         for variant, found in values["variants"].items()
         if (lost := found["lost"]["counted"])
     ]
+
+
+def _few_pairs(values: Values, settings: RetrievalConfig) -> Iterator[str]:
+    """Yield a note on each variant in which few word pairs count."""
+    dropped = ["written alike (exact_matches)"] * (settings.exact_matches == "drop")
+    dropped += ["aligned in the fitted sentences (seen)"] * (settings.seen == "drop")
+    for variant, found in values["variants"].items():
+        links = found["links"]
+        if links["counted"] < FEW and links["linked"] > links["counted"]:
+            yield (
+                f"retrieval, {SHORT[variant]}: only {links['counted']:,} of {links['linked']:,} word pairs count, "
+                f"because pairs {' or '.join(dropped)} are dropped; read the columns of the larger sets of pairs "
+                "instead, or set retrieval.seen: keep"
+            )
+
+
+def _zero_vectors(values: Values) -> Iterator[str]:
+    """Yield a note on each layer with word vectors that are zero."""
+    for variant, found in values["variants"].items():
+        for layer in found["layers"]:
+            if count := sum(layer["zero_vectors"].values()):
+                yield (
+                    f"retrieval, {SHORT[variant]}, layer {layer['layer']}: {count:,} word vectors are zero, and their "
+                    "words count as not found"
+                )
+
+
+def _missing(values: Values, settings: RetrievalConfig, unit: str) -> Iterator[str]:
+    """Yield notes on results by part of speech and by frequency rank, and on examples, that are missing."""
+    if values["tags"] is None:
+        reason = "word alignments are of subwords" if unit == "subword" else "the text has none (set retrieval.parser)"
+        yield f"retrieval: there are no results by part of speech, because {reason}"
+    found = {one["word"].casefold() for one in values.get("examples", ())}
+    for word in settings.examples:
+        if word.casefold() not in found:
+            yield f"retrieval.examples: {word} does not occur in the measured sentences"
+    if values["ranks"] is None:
+        yield (
+            "retrieval: there are no results by frequency rank, because no word pair is in the set "
+            f"{settings.rank_pairs} (retrieval.rank_pairs)"
+        )
+    elif len(values["ranks"]["bins"]) < 2:
+        yield "retrieval: there is no figure by frequency rank, because aligned words have almost equal ranks"
