@@ -112,7 +112,7 @@ def publication(folder: Path, to: str, partial: bool = False) -> Publication:
     left_out = [*absent, *freed]
     if left_out and not partial:
         hint = f"start the study again, which makes what is missing; {PARTIAL}" if absent else PARTIAL
-        raise InputError("; ".join(left_out), folder, hint=hint, code="conflict")
+        raise InputError(f"the study is incomplete: {'; '.join(left_out)}", folder, hint=hint, code="conflict")
     results = f"{owner}/{prefix}-results"
     names = {model.run.name: _model_name(owner, prefix, model) for model in models}
     about = _study_section(record, results)

@@ -177,7 +177,7 @@ BLOCK = "tables.table1.blocks.0"
 REFUSED = [
     ("method: A}, values", "method: a}, values", "tables.table1.method", "unknown"),
     ("values: [1]", "values: [1, 2]", f"{BLOCK}.rows.0.values", "range"),
-    ("values: [1]", "values: [1], marked: [true]", f"{BLOCK}.rows.0.marked", "missing"),
+    ("values: [1]", "values: [1], marked: [true]", f"{BLOCK}.rows.0.tested_against", "missing"),
     ("measure: zs", "measure: accuracy", f"{BLOCK}.measure", "unknown"),
     ("values: [1]", "values: [.nan]", f"{BLOCK}.rows.0.values.0", "range"),
     ("{where: {task: pos}}", "{where: {task: pos}, average: {pair: [x]}}", "tables.table1.pair", "unknown"),

@@ -376,7 +376,7 @@ def test_a_part_of_other_settings_is_not_mixed_with_what_is_kept(stage, project,
     change(other, cells=[{**first, "keys": first["keys"] | keys}, *rest])
     error = refusal(archive_studies, [other], project / STUDIES)
     assert str(error) == (
-        f"{other}: has 1 cell of 24 not run yet, and the archived cell MLM, trans, 0 has other settings; "
+        f"{other}: 1 of 24 cells have not run, and the archived cell MLM, trans, 0 has other settings; "
         "finish the study first"
     )
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before

@@ -179,7 +179,7 @@ def without_weights(study):
 @pytest.mark.parametrize(
     ("change", "told", "models"),
     [
-        (unfinished, "1 of 2 cells not finished: ", 1),
+        (unfinished, "1 of 2 cells are not finished: ", 1),
         (damaged, "1 model damaged or missing: pretrain-", 1),
         (without_weights, "2 models without weights, which synthlang gc deleted: pretrain-", 0),
     ],
