@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -47,8 +48,8 @@ def list_data(names: Sequence[str], study: Path | None, size: str | None, to: Pa
     """
     names, size = _chosen(names, study, size)
     found = list_sets(names, to, size=size) if names or study is None else []
-    table = Table()
-    for column in ("data set", "state", "get", "download", "licence", "verified by"):
+    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=0)
+    for column in ("data set", "state", "get", "download", "licence", "evidence"):
         table.add_column(column, no_wrap=column != "licence", overflow="fold")
     for item in found:
         origin = item.origin

@@ -101,8 +101,8 @@ def bars_beside(
     down = -(-len(panels) // across)
     height = 0.5 + down * (0.6 + ROW * (len(shown) + HEADING * sum(map(bool, groups))))
     alt = alternative(f"Bars: {title}", ((_called(bar), bar.ours.mean) for bar in bars))
-    caption = _caption(title, note, most, len(every), len(rows))
-    return Figure(file, draw(NAMES + (PANEL * across if across > 1 else ALONE), height, paint), alt, caption)
+    drawing = draw(NAMES + (PANEL * across if across > 1 else ALONE), height, paint)
+    return Figure(file, drawing, alt, _caption(title, note, most, len(every), len(rows)))
 
 
 def _caption(title: str, note: str, most: int, panels: int, rows: int) -> str:
