@@ -155,7 +155,7 @@ def _in_folder(place: Path) -> dict[str, Path]:
 def _checked(folder: Path) -> Path:
     """Return the folder if it holds weights that can be read safely."""
     if (folder / ADAPTER).exists():
-        reason = "has only an adapter, whose model is elsewhere"
+        reason = f"has an adapter ({ADAPTER}), which is not supported"
         raise InputError(reason, folder, hint="merge the adapter into its model first", code="unsupported")
     if any((folder / name).is_file() for name in WEIGHTS):
         weight_files(folder)

@@ -158,7 +158,7 @@ class Search:
                 f"perplexity is not measured at step {wrong[0]}, which is a rung",
                 f"{self._build.path} cell {cell.name}",
                 keys="pretrain.validation.every",
-                hint=f"set {self.options.first_rung} or a divisor of it",
+                hint=f"set this key to {self.options.first_rung} or a divisor of it",
                 code="conflict",
             )
         keys = StageKeys(ContentHashes(self.store))

@@ -103,7 +103,8 @@ def read_record(root: Path) -> Record:
     found = data.get("format") if isinstance(data, dict) else None
     if isinstance(found, int) and found > FORMAT:
         hint = "install a newer version of synthlang"
-        raise InputError(f"has the format {found}, which is newer than {FORMAT}", path, hint=hint, code="unsupported")
+        reason = f"has format {found}, but this version of synthlang reads formats up to {FORMAT}"
+        raise InputError(reason, path, hint=hint, code="unsupported")
     if not isinstance(data, dict):
         raise InputError("is not a record of sources", path, hint="delete the file", code="damaged")
     return parse(Record, data, path)

@@ -36,7 +36,7 @@ AGAIN = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS, *(code for co
 RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
 LOST = (http.client.HTTPException, OSError)
 """Errors that a broken connection raises."""
-RESUME = "run the same command again, which continues"
+RESUME = "run the same command again, which continues the download"
 Count = Callable[[int], None]
 
 
@@ -210,7 +210,8 @@ def _refused(url: str, code: int) -> InputError:
 
 def _gave_up(url: str, error: Exception | None) -> InputError:
     if isinstance(error, HTTPError):
-        return InputError(f"the server fails (HTTP {error.code})", url, hint=f"later, {RESUME}", code="failed")
+        hint = "run the same command again later, which continues the download"
+        return InputError(f"the server fails (HTTP {error.code})", url, hint=hint, code="failed")
     why = getattr(error, "reason", None) or error or "the connection ends too early"
     hint = f"check the connection and the proxy (HTTPS_PROXY), and {RESUME}; without a network, use --from FOLDER"
     return InputError(f"cannot be downloaded: {why}", url, hint=hint, code="failed")

@@ -143,7 +143,8 @@ def card_path(out: Path) -> Path:
     name = stem(out)
     if not name.strip(".") or name.lower().endswith(".md") or out.is_dir() or any(p.is_file() for p in out.parents):
         hint = "name a file such as fr.json.gz in a folder"
-        raise InputError("cannot be a model file", out, hint=hint, code="unsupported")
+        reason = "cannot be a model file, because it has no name, ends in .md, is a folder or is below a file"
+        raise InputError(reason, out, hint=hint, code="unsupported")
     path = out.with_name(f"{name}.md")
     if path.exists() and not (path.is_file() and path.read_bytes().startswith(FIRST_LINE.encode())):
         reason = f"the card of {out.name} would replace this file, which is not a card of an order model"

@@ -81,7 +81,7 @@ class AlignOptions:
                     f"unknown value {value!r}", name, hint=f"use one of {', '.join(known)}", code="unknown"
                 )
         if self.links and (self.program or self.also or self.lower):
-            reason = "word alignments from files exclude the options of an aligner"
+            reason = "word alignments from files cannot be combined with the options of an aligner"
             hint = "leave out --program, --also and --lower"
             raise InputError(reason, "--links", hint=hint, code="conflict")
         if len(self.links) > 2:

@@ -69,7 +69,7 @@ def _builtin(spec: str, rest: str) -> Source:
         kind = BUILTIN_OPTIONS[key]
         if not re.fullmatch(kind, value):
             wanted = "NAME=NUMBER" if kind else f"{key}, without a value"
-            raise InputError(f"{part!r} must be {wanted}", spec, hint=known, code="type")
+            raise InputError(f"{part!r} must be {wanted}", spec, hint="correct this option", code="type")
         options[key] = float(value) if kind is DECIMAL else int(value) if kind else True
     from synthlang.sources.mini_english import MiniEnglish
 

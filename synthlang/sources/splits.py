@@ -49,7 +49,9 @@ def path_options(spec: str, known: Sequence[str]) -> tuple[str, dict[str, str]]:
         raise InputError("unknown option", plain, keys=(wrong[0],), hint=hint, code="unknown")
     if options.get("split", "train") not in NAMES:
         reason = f"must be train, dev or test, not {options['split']!r}"
-        raise InputError(reason, plain, keys="split", hint="correct the option after ?", code="unknown")
+        raise InputError(
+            reason, plain, keys="split", hint="write ?split=train, ?split=dev or ?split=test", code="unknown"
+        )
     check_values(options, plain)
     return plain, options
 

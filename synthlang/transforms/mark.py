@@ -223,7 +223,7 @@ class Mark(Transform):
     def _relations(cls, value: Mapping[str, str]) -> Mapping[str, str]:
         unknown = [relation for relation in value if relation.partition(":")[0] not in RELATIONS]
         if unknown:
-            allowed = f"{did_you_mean(unknown[0], RELATIONS)}allowed: {', '.join(sorted(RELATIONS))}"
+            allowed = f"{did_you_mean(unknown[0], RELATIONS)}choose one of {', '.join(sorted(RELATIONS))}"
             reason = f"{unknown[0]!r} is not a relation of Universal Dependencies"
             raise InputError(reason, hint=allowed, code="unknown")
         return value
@@ -234,7 +234,7 @@ class Mark(Transform):
         unknown = [key for key in value if "=" not in key and key not in TAGS]
         if unknown:
             reason = f"{unknown[0]!r} is neither a feature, such as Number=Plur, nor a UPOS tag"
-            raise InputError(reason, hint=f"the tags are {', '.join(sorted(TAGS))}", code="unknown")
+            raise InputError(reason, hint=f"write NAME=VALUE, or one of {', '.join(sorted(TAGS))}", code="unknown")
         return value
 
     @model_validator(mode="after")

@@ -54,7 +54,7 @@ class Transliterate(Transform):
     @classmethod
     def _known(cls, value: str) -> str:
         if value not in SCRIPTS:
-            raise InputError(f"unknown script {value!r}", hint=f"allowed: {', '.join(SCRIPTS)}", code="unknown")
+            raise InputError(f"unknown script {value!r}", hint=f"choose one of {', '.join(SCRIPTS)}", code="unknown")
         return value
 
     def model_post_init(self, context: Any, /) -> None:

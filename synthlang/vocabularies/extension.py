@@ -146,8 +146,8 @@ def _build(checkpoint: Checkpoint, spec: ExtendSpec, text: Text, path: Path) -> 
     grown = GROW[kind](GrowTask(old, model, checkpoint.rows, _counts(text), spec.size, spec.min_frequency))
     if not grown.tokens:
         reason = (
-            f"the vocabulary of {checkpoint.name} already has every subword that occurs {spec.min_frequency} times in "
-            f"the text of {spec.language}"
+            f"the vocabulary of {checkpoint.name} already has every subword that occurs at least {spec.min_frequency} "
+            f"times in the text of {spec.language}"
         )
         hint = "leave extend out, or lower extend.min_frequency"
         raise InputError(reason, keys="extend", hint=hint, code="no_effect")

@@ -72,7 +72,7 @@ def drawn_rows(given: ProbeInput) -> tuple[NDArray[np.int64], int]:
     every = np.sort(np.concatenate([given.data.dev, given.fitted, *unlinked]))  # CKA fits no map
     if not len(every):
         hint = "reduce data.test, or increase data.length"
-        raise InputError("no sentence pair is left", keys="cka", hint=hint, code="empty")
+        raise InputError("no sentence pair is left to compare", keys="cka", hint=hint, code="empty")
     wanted = given.config.of(CkaConfig).sentences
     if wanted >= len(every):
         return every, 0

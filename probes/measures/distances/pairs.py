@@ -93,7 +93,7 @@ def open_other(model: str, given: ProbeInput, name: str) -> Pretrained:
         raise error.inside("distances", "before", name) from error
     derived = opened.text is not None and main.text is not None and not config.natural
     if derived and opened.target.language.fingerprint != language.fingerprint:
-        told = f"its language {language.name} differs from the language of this name in {main.name}"
+        told = f"the language {language.name} of this model differs from the language of the same name in {main.name}"
         hint = "choose a model of the same language, or rename one of the languages"
         raise InputError(told, keys=("distances", "before", name), hint=hint, code="conflict")
     return opened

@@ -269,7 +269,7 @@ class SlurmExecutor:
                 ) from error
             hint = f"correct the options of {kind} with --slurm"
             if queue() is None:
-                hint = "run the same command again when the controller is back"
+                hint = "run the same command again when the controller of Slurm answers"
             reason = f"sbatch refuses the jobs of kind {kind}: {error}"
             raise InputError(reason, "--executor slurm", hint=hint, code="failed") from error
         self.size = min(2 * self.size, self.options.array_size)
