@@ -209,7 +209,8 @@ def effective_batch(config: PretrainConfig, processes: int) -> str:
     """
     rows, length, micros = config.batch.rows, config.batch.length, config.batch.accumulation
     each = rows // config.micro_batches(processes)
-    split = f"{processes} process{'es' if processes > 1 else ''} × {micros} × {each} rows"
+    launch = f"{processes} process{'es' if processes > 1 else ''}"
+    split = f"{launch} × {micros} micro-batch{'es' if micros > 1 else ''} × {each} rows"
     return f"a step is {rows} rows × {length} = {config.batch.tokens:,} tokens: {split}"
 
 

@@ -77,7 +77,7 @@ def test_sentence_rows_equal_a_loop(length, longest):
 def test_rows_that_leave_out_over_a_twentieth_of_the_sentences_are_a_warning(long, warned):
     sentences = [[5] * 9] * long + [[5] * 3] * (20 - long)
     rows = CopiesRows([SentenceRows(shards_of(sentences), 0, 8, OURS, "en")] * 2)
-    line = f"en: {2 * (20 - long)} rows, sentences dropped, over 6 tokens: {2 * long}"
+    line = f"en: {2 * (20 - long)} rows; sentences dropped, over 6 tokens: {2 * long}"
     more = f"; {5 * long} % of 40 do not fit into a row; raise batch.length"
     assert told_rows(rows) == (f"warning: {line}{more}" if warned else line)
 

@@ -92,7 +92,7 @@ def launched(main, *arguments):
     process = forked(launch, [*words, *map(str, arguments)], told)
     process.join(300)
     assert process.exitcode == 0, told.read_text()
-    assert "2 processes × 1 × 4 rows" in told.read_text()
+    assert "2 processes × 1 micro-batch × 4 rows" in told.read_text()
 
 
 def launch(words, told):

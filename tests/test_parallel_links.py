@@ -148,7 +148,7 @@ def test_bad_parallel_text(tmp_path):
     assert refused(read_joint, tmp_path / "j") == ("j:2", "format")
     (tmp_path / "k").write_text("x ||| y ||| z\n", encoding="utf-8")
     assert refused(read_joint, tmp_path / "k") == ("k:1", "format")
-    assert refused(read_parallel, tmp_path / "none", tmp_path / "b") == ("none", "failed")
+    assert refused(read_parallel, tmp_path / "none", tmp_path / "b") == ("none", "missing")
 
 
 def test_gold_links_follow_the_origins():

@@ -218,6 +218,6 @@ def test_a_language_softmax_has_random_words_of_the_same_language():
 def test_the_launch_must_fit():
     config = config_of(batch__accumulation=2, processes=2)
     assert config.micro_batches(2) == 4
-    assert effective_batch(config, 2) == "a step is 8 rows × 48 = 384 tokens: 2 processes × 2 × 2 rows"
+    assert effective_batch(config, 2) == "a step is 8 rows × 48 = 384 tokens: 2 processes × 2 micro-batches × 2 rows"
     assert refused(config.micro_batches, 1) == ("processes", "conflict")
     assert refused(config_of().micro_batches, 3) == ("batch.rows", "range")

@@ -24,12 +24,12 @@ MOST_TOO_LONG = 0.05
 
 
 def told_rows(source: RowSource) -> str:
-    """Return a message with the number of rows of a source and the counts of its sentences by reason.
+    """Return a message with the number of rows of a source and the counts of its sentences by reason, without zeros.
 
     The message is a warning if more than MOST_TOO_LONG of the sentences or pairs do not fit into a row.
     """
-    counted = ", ".join(f"{reason}: {count:,}" for reason, count in source.counts.items())
-    line = f"{source.name}: {source.rows:,} rows, {counted}"
+    counted = [f"{reason}: {count:,}" for reason, count in source.counts.items() if count]
+    line = f"{source.name}: " + "; ".join([f"{source.rows:,} rows", *counted])
     if source.too_long <= MOST_TOO_LONG * source.size:
         return line
     share = f"{100 * source.too_long / source.size:.0f} % of {source.size:,}"
