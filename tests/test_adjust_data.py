@@ -180,6 +180,7 @@ def test_distances_are_those_of_single_sentences(base):
 
 PAIR = {"kind": "derived", "source": "builtin:mini-english", "left": "inv"}
 BASE = {"model": "m", "pairs": {"p": PAIR}}
+FILE = {"kind": "file", "path": "l"}
 
 
 @pytest.mark.parametrize(
@@ -191,6 +192,13 @@ BASE = {"model": "m", "pairs": {"p": PAIR}}
             {"pairs": {"p": {"kind": "text", "joint": "c", "links": {"kind": "file", "path": "l", "first": 2}}}},
             "pairs.p.links.first",
             "unknown",
+        ),
+        ({"pairs": {"p": {"kind": "text", "left": "l", "joint": "c", "links": FILE}}}, "pairs.p", "conflict"),
+        ({"pairs": {"p": {"kind": "text", "links": FILE}}}, "pairs.p", "missing"),
+        (
+            {"pairs": {"p": {"kind": "text", "joint": "c", "words": "rules", "links": FILE}}},
+            "pairs.p.words",
+            "conflict",
         ),
         ({"loss": {"hold": -1}}, "loss.hold", "range"),
         ({"pairs": {"p": {**PAIR, "unit": "letter"}}}, "pairs.p.unit", "unknown"),

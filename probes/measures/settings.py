@@ -96,7 +96,8 @@ class InputConfig(StrictModel):
     @model_validator(mode="after")
     def _sound(self) -> InputConfig:
         if self.natural and self.language is None:
-            raise ValueError("natural needs a name for the other language; set language")
+            reason = "is required, because natural: true needs a name for the other language"
+            raise InputError(reason, keys="language", hint="give any name, such as de", code="missing")
         self.check_pairs()
         return self
 

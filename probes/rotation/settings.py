@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from synthlang.config import StrictModel
+from synthlang.errors import InputError
 from synthlang.parallel.pairs import PairConfig
 from synthlang.parallel.prepare import DataConfig
 from synthlang.references import OmitDefaultFromHash, UserFile
@@ -87,6 +88,7 @@ class RotationConfig(StrictModel):
     @model_validator(mode="after")
     def _read(self) -> RotationConfig:
         if self.dictionary is not None and self.supervision != "dictionary":
-            told = f"dictionary has no effect with supervision: {self.supervision}"
-            raise ValueError(f"{told}; set supervision: dictionary, or remove the key dictionary")
+            reason = f"has no effect with supervision: {self.supervision}"
+            hint = "set supervision: dictionary, or remove this key"
+            raise InputError(reason, keys="dictionary", hint=hint, code="no_effect")
         return self

@@ -60,7 +60,8 @@ class StaticConfig(StrictModel):
     @model_validator(mode="after")
     def _lengths(self) -> StaticConfig:
         if self.max_n < self.min_n:
-            raise ValueError(f"max_n ({self.max_n}) is smaller than min_n ({self.min_n}); increase max_n")
+            reason = f"{self.max_n} is smaller than min_n ({self.min_n})"
+            raise InputError(reason, keys="max_n", hint=f"use at least {self.min_n}", code="range")
         return self
 
     @property

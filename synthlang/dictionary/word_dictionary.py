@@ -149,7 +149,8 @@ class DictionarySpec(StrictModel):
     @classmethod
     def _named(cls, value: str | dict[str, str] | None) -> str | dict[str, str] | None:
         if value is not None and (not value or (isinstance(value, dict) and not all(value.values()))):
-            raise ValueError("must name a file or a folder, or one for each language")
+            hint = "name a file or a folder, or one for each language"
+            raise InputError("the name of a file is empty", hint=hint, code="empty")
         return value
 
     @property

@@ -99,9 +99,12 @@ class TextPair(StrictModel):
     def _one_text(self) -> TextPair:
         given = (self.left is not None, self.right is not None, self.joint is not None)
         if given not in ((True, True, False), (False, False, True)):
-            raise ValueError("give either two files (left and right), or one file of lines 'left ||| right' (joint)")
+            reason = "the text must be two files or one file, and is neither or both"
+            hint = "give either left and right, or joint with lines 'left ||| right'"
+            raise InputError(reason, hint=hint, code="conflict" if any(given) else "missing")
         if self.words == "rules" and isinstance(self.links, FileLinks):
-            raise ValueError("a file of alignments counts words at spaces, not by rules; use words: spaces")
+            reason = "a file of alignments counts words at spaces, not by rules"
+            raise InputError(reason, keys="words", hint="set this key to spaces", code="conflict")
         return self
 
 

@@ -90,12 +90,14 @@ class DistancesConfig(ProbeSettings):
             return value
         names = [Path(str(model)).name or str(model) for model in value]
         if len(set(names)) < len(names):
-            raise ValueError("two folders have the same name; give each model a name, as in {NAME: MODEL, …}")
+            hint = "give each model a name, as in {NAME: MODEL, …}"
+            raise InputError("two folders have the same name", hint=hint, code="duplicate")
         return {name: str(model) for name, model in zip(names, value, strict=True)}
 
     @field_validator("dimensions")
     @classmethod
     def _counts(cls, value: tuple[int, ...]) -> tuple[int, ...]:
         if any(top < 1 for top in value) or len(set(value)) < len(value):
-            raise ValueError("dimensions must be different numbers of at least 1, such as [1, 10]")
+            reason = f"{list(value)} must be different numbers of at least 1"
+            raise InputError(reason, hint="write for example [1, 10]", code="range")
         return tuple(sorted(value))

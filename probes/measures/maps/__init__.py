@@ -12,6 +12,7 @@ from probes.results.declared import Tree
 from probes.rotation.settings import FitSettings
 from probes.static.settings import StaticSettings, check_static
 from synthlang.config import StrictModel
+from synthlang.errors import InputError
 from synthlang.parallel.text import Splitter
 from synthlang.references import UserFile
 
@@ -83,7 +84,7 @@ class MapsConfig(FitSettings, ProbeSettings):
     @classmethod
     def _once(cls, value: tuple[Supervision, ...]) -> tuple[Supervision, ...]:
         if len(set(value)) < len(value):
-            raise ValueError("must not contain a supervision twice; remove the repeated one")
+            raise InputError("a supervision is named twice", hint="name each one once", code="duplicate")
         return value
 
     @property

@@ -11,6 +11,7 @@ from probes.measures.retrieval.declared import MEASURES
 from probes.results.declared import Tree
 from probes.rotation.settings import FitSettings, Method
 from probes.static.settings import StaticSettings, check_static
+from synthlang.errors import InputError
 from synthlang.references import OmitDefaultFromHash, ParserSpec
 
 Pairs = Literal["linked", "unlike", "counted"]
@@ -104,7 +105,8 @@ class RetrievalConfig(ProbeSettings):
     @model_validator(mode="after")
     def _one(self) -> RetrievalConfig:
         if self.rotation is not None and self.static is not None:
-            raise ValueError("rotation and static exclude each other: rotation maps states of the model; remove one")
+            reason = "cannot be combined with static, because it maps states of the model"
+            raise InputError(reason, keys="rotation", hint="remove one of the two", code="conflict")
         return self
 
     @property

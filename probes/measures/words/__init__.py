@@ -61,5 +61,6 @@ class WordsConfig(ProbeSettings):
     @classmethod
     def _growing(cls, value: tuple[int, ...]) -> tuple[int, ...]:
         if list(value) != sorted(set(value)) or any(last < 1 for last in value):
-            raise ValueError(f"ranks must be at least 1 and increase, not {list(value)}")
+            reason = f"ranks must be at least 1 and increase, not {list(value)}"
+            raise InputError(reason, hint="write for example [100, 1000]", code="range")
         return value
