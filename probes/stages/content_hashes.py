@@ -95,7 +95,7 @@ class ContentHashes:
             before = stats(files)
             found = ContentHash(content(), before)
         except (InputError, OSError) as error:
-            wrong = error if isinstance(error, InputError) else InputError(str(error), code="missing")
+            wrong = error if isinstance(error, InputError) else _unreadable(error)
             return ContentHash(f"unreadable: {wrong.code} {name}", {}, wrong)
         if before and before == stats(files):
             self._new[key] = {"digest": found.hash, "files": before}
@@ -108,6 +108,11 @@ class ContentHashes:
                 path = store.root / TABLE
                 write_json(path, {**(read_json(path) if path.exists() else {}), **self._new})
             self._new = {}
+
+
+def _unreadable(error: OSError) -> InputError:
+    reason = f"cannot be read: {error.strerror or error}"
+    return InputError(reason, error.filename, hint="restore the file or folder", code="missing")
 
 
 def stats(paths: Iterable[Path]) -> FileStats:
