@@ -157,7 +157,8 @@ def _say_other_sources(run: StudyRun, config: Path) -> None:
         return
     for item in items(names_of(run.inputs), Path(ROOT), config.name):
         if item.state not in ("here", "here, by hand"):
-            _say(Console(stderr=True), f"{ROOT}/{item.name}: {item.state} (docs/data.md)", "yellow")
+            told = f"warning: {ROOT}/{item.name} is {item.state}, which is not that of this size (docs/data.md)"
+            _say(Console(stderr=True), told, "yellow")
 
 
 def _say_damage(root: Path) -> None:
@@ -297,7 +298,7 @@ def collect_garbage(folders: list[Path], keep: str | None, unused: bool, dry_run
     for freed in found.freed:
         _say(console, f"{freed.run}: {decimal(freed.size)} (keep: {freed.keep})")
     would = "would free" if dry_run else "freed"
-    _say(console, f"{would} {decimal(found.size)} in {plural(len(found.freed), 'run')}{_kept(found)}")
+    _say(console, f"{would} {decimal(found.size)} of {plural(len(found.freed), 'run')}{_kept(found)}")
     if unused:
         gone = delete_unused(folders, dry_run)
         for one in gone:
