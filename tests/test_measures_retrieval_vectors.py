@@ -110,7 +110,7 @@ def check_by_hand(given, found, rotation, rounds, of_sentences):
 
 def test_a_rotation_and_static_vectors_together_are_one_line():
     both = {"retrieval": {"rotation": {}, "static": {"kind": "train"}}}
-    with pytest.raises(InputError, match=r"retrieval: rotation and static exclude each other") as caught:
+    with pytest.raises(InputError, match=r"retrieval\.rotation: cannot be combined with static") as caught:
         parse(ProbeConfig, both)
     assert "\n" not in str(caught.value)
     for bad in ({"supervision": "dictionary"}, {"words": 1}, {"normalise": "length"}):

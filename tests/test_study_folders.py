@@ -209,11 +209,14 @@ def test_a_dry_run_writes_nothing(config, reference, tmp_path, monkeypatch, caps
     ("options", "message"),
     [
         (["--executor", "cloud"], "--executor: unknown executor 'cloud'; choose one of local, in-process, slurm"),
-        (["--no-wait"], "--no-wait: needs Slurm; add --executor slurm"),
-        (["--slurm", "partition=gpu"], "--slurm: needs Slurm; add --executor slurm"),
-        (["--store", "study.yaml"], "study.yaml: is a file; choose another folder"),
+        (["--no-wait"], "--no-wait: the option is for Slurm only; add --executor slurm"),
+        (["--slurm", "partition=gpu"], "--slurm: the option is for Slurm only; add --executor slurm"),
+        (["--store", "study.yaml"], "study.yaml: is a file, not a folder; choose another folder"),
         (["--set", "source=text:none.txt"], "trans, mlm and 1 other cell: source: none.txt: no such"),
-        (["--executor", "slurm", "--dry-run"], "--executor slurm: sbatch, squeue, srun not found; run on a login node"),
+        (
+            ["--executor", "slurm", "--dry-run"],
+            "--executor slurm: the commands sbatch, squeue, srun of Slurm are not on the PATH",
+        ),
     ],
 )
 def test_wrong_use_is_one_line_before_anything_is_written(options, message, config, tmp_path, monkeypatch, capsys):

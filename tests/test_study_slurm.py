@@ -26,7 +26,9 @@ def test_where_nothing_can_be_submitted_one_line_says_so(tmp_path, slurm, start,
     with pytest.raises(InputError, match="squeue does not answer"):
         start()
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(InputError, match=r"--executor slurm: sbatch, squeue, srun not found; run on a login node"):
+    with pytest.raises(
+        InputError, match=r"--executor slurm: the commands sbatch, squeue, srun of Slurm are not on the PATH"
+    ):
         start()
 
 
