@@ -104,15 +104,16 @@ def run_folder(config: Path) -> Path:
 
 
 def load_yaml(path: str | PathLike[str], kind: str | None = None) -> dict[str, Any]:
-    """Read the mapping in a YAML file or, if ``kind`` is given, in an entry of the catalogue.
+    """Read the mapping in a YAML file or in an entry of the catalogue.
 
+    ``path`` is the name of an entry only if ``kind`` is given and no such file exists.
     ``base: NAME`` or ``base: [NAME, …]`` names settings to start from: paths relative to this file, or KIND/NAME of
     the catalogue. Mappings are merged key by key. Any other value replaces the value of an earlier base. The settings
     of this file replace those of all bases.
 
     Raises:
-        InputError: A file cannot be read or is not a mapping, a base or the entry does not exist, or the bases form a
-            cycle.
+        InputError: A file cannot be read or is not a mapping, ``base`` is neither a name nor a list of names, a base or
+            the entry does not exist, or the bases form a cycle.
     """
     name, file = str(path), user_path(path)
     if kind is None or name.endswith(YAML) or file.is_file() or (file.exists() and name not in names(kind)):
@@ -146,6 +147,8 @@ def load_bases(names: Any, place: Path, below: tuple[Path, ...] = ()) -> dict[st
 
 def files_behind(path: Path) -> list[Path]:
     """Return a YAML file and the files that it is based on, without files of the catalogue.
+
+    ``load_yaml`` must have read the file before, since a cycle of bases is not detected here.
 
     Raises:
         InputError: A file cannot be read, or a base is neither a file nor an entry.
@@ -315,7 +318,7 @@ def _stems(kind: str) -> list[str]:
 
 
 def _stem(kind: str, name: str) -> str | None:
-    """Return the stem of the file that holds an entry."""
+    """Return the stem of the file that may hold an entry, or None if no file can."""
     stems = _stems(kind)
     if FILES[kind] == "studies":
         stems = [stem for stem in stems if re.match(rf"{re.escape(stem)}(?![\w.])", name)]

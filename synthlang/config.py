@@ -139,7 +139,7 @@ def load(model: type[M], path: str | PathLike[str], assignments: Sequence[str] =
 
 
 def parse(model: type[M], data: Mapping[str, Any], path: PathName = None) -> M:
-    """Check plain data (as from YAML or JSON) against ``model``.
+    """Check plain data (as from YAML or JSON) against ``model``, and return the config. Errors name ``path``.
 
     Raises:
         InputError: A value is wrong, or a section has an old key and its new name. The error is the first fault, with

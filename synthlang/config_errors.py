@@ -67,7 +67,7 @@ def faults(
 
 
 def _is_of_other_member(fault: InputError, found: Collection[tuple[str, ...]]) -> bool:
-    """Return whether a wrong type is that of a union, another member of which has a fault below the same key."""
+    """Return whether a fault is a wrong type, while another member of the union has a fault below the same key."""
     keys = fault.keys
     return fault.code == "type" and any(len(one) > len(keys) and one[: len(keys)] == keys for one in found)
 

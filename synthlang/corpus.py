@@ -55,11 +55,14 @@ class Column:
         return [names[code] for code in self.codes.tolist()]
 
     def take(self, index: NDArray[Any]) -> Column:
-        """Return the values at ``index``, integers or flags [words]."""
+        """Return the values at ``index``, which holds rows [n] or flags [words]."""
         return replace(self, codes=self.codes[index])
 
     def lookup(self, of_name: Callable[[str], Any], dtype: type = bool) -> NDArray[Any]:
-        """Return ``of_name`` of the name of each word, called once for each distinct name, [words] of ``dtype``."""
+        """Apply ``of_name`` to the name of each word, and return the results, [words] of ``dtype``.
+
+        The column must have names. The function is called once for each distinct name.
+        """
         table: NDArray[Any] = np.asarray([of_name(name) for name in self.names or ()], dtype)
         return table[self.codes] if len(self.codes) else np.zeros(0, dtype)
 

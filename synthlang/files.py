@@ -95,7 +95,10 @@ def no_such(
 
 
 class DiskError(InputError):
-    """An output cannot be written, or a stream of input broke off. The same command resumes once the cause is gone."""
+    """Error for an output that cannot be written, or for a stream of input that broke off.
+
+    The same command resumes once the cause is gone.
+    """
 
 
 @contextmanager
@@ -203,14 +206,19 @@ def append_line(path: Path, line: str) -> None:
 def remove_leftovers(folder: Path, name: str = "", rest: str = "*") -> None:
     """Delete temporary files and folders that killed writers left in ``folder``.
 
-    Their names begin with ``name``, and the rest of the name matches the glob ``rest``.
+    After the prefix of temporary names, their names begin with ``name``, and the rest matches the glob ``rest``.
     """
     for path in folder.glob(f"{TEMPORARY}{glob.escape(name)}{rest}"):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def write_json(path: Path, value: Any, indent: int | None = 2) -> None:
-    """Write JSON atomically, with sorted keys and without NaN. With ``indent`` None it is one line."""
+    """Write a value as JSON atomically, with sorted keys. With ``indent`` None the JSON is one line.
+
+    Raises:
+        ValueError: A number is NaN or infinite.
+        DiskError: The file cannot be written.
+    """
     with atomic_file(path, "w") as handle:
         json.dump(value, handle, indent=indent, sort_keys=True, ensure_ascii=False, allow_nan=False)
         handle.write("\n")
@@ -298,7 +306,11 @@ def decoded(raw: bytes, codec: str, path: Path, line: int) -> str:
 
 
 def count_lines(path: Path) -> int:
-    """Return the number of lines that ``read_lines`` yields, without decoding the text."""
+    """Return the number of lines that ``read_lines`` yields, without decoding the text.
+
+    Raises:
+        InputError: The file is missing or cannot be read.
+    """
     count, last = 0, b"\n"
     with reading(path), path.open("rb") as handle:
         while block := handle.read(LONGEST_LINE):

@@ -17,7 +17,10 @@ LENGTH = 16
 
 
 def canonical_json(value: Any) -> str:
-    """Serialize a value as JSON with sorted keys, no spaces and no NaN.
+    """Serialize a value as JSON with sorted keys and no spaces.
+
+    Raises:
+        ValueError: A number is NaN or infinite.
 
     >>> canonical_json({"b": 1, "a": [1.0, None]})
     '{"a":[1.0,null],"b":1}'

@@ -1,4 +1,4 @@
-"""Upload of repositories to the hub: one commit each, with the files that are not there yet."""
+"""Upload of repositories to the hub: one commit each, with the files that are new or have changed."""
 
 from __future__ import annotations
 
@@ -131,7 +131,10 @@ def _given(content: Content) -> str | bytes:
 
 
 def _is_same(content: Content, there: Any) -> bool:
-    """Return whether a file of the hub, or None, has the same content. Only large files have a SHA-256 there."""
+    """Return whether ``there``, the file of the hub or None if it has none, has the same content.
+
+    The hub gives the SHA-256 of large files only, and a Git id for the others.
+    """
     if getattr(there, "size", None) != size_of(content):
         return False
     if there.lfs is None:

@@ -161,9 +161,9 @@ class Language(StrictModel):
         return tuple(dict.fromkeys(form for step, key in steps for form in step.added_forms(words, key)))
 
     def redrawn(self, number: int) -> Language:
-        """Return the language with another set of random draws for running words (``code_switch``).
+        """Return the language with the set ``number`` of random draws for running words (``code_switch``).
 
-        Set 0 is the language itself. A language without such draws is returned unchanged.
+        Set 0 is that of the language itself. A language without such draws is returned unchanged.
         """
         steps = tuple(transform.redrawn(number) for transform in self.transforms) if number else self.transforms
         changed = any(new is not old for new, old in zip(steps, self.transforms, strict=True))
@@ -219,6 +219,9 @@ class Language(StrictModel):
 
         A word that spells a control token becomes the unknown token. A language of tokens uses the vocabulary that it
         is bound to, and not ``vocabulary``.
+
+        Raises:
+            InputError: A language of tokens is not bound to a vocabulary.
         """
         from synthlang.vocabulary import encode_corpus
 

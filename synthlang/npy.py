@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 
 class NpyWriter:
-    """A file of a one-dimensional array of int64 that grows. Its bytes are those of ``numpy.save`` for the whole array.
+    """Writer of a one-dimensional array of int64, with the bytes that ``numpy.save`` writes for the whole array.
 
     A writer is used as a context manager. The header has the same length for every number of items, and is written
     again with the final number when the block ends without an error.

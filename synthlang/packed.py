@@ -80,7 +80,10 @@ def open_packed(path: Path) -> Iterator[io.BufferedReader[Any]]:
 
 
 class Limited(io.RawIOBase):
-    """Reader of an open packed file that refuses content beyond ``most`` bytes, or none if it is None."""
+    """Reader of an open packed file that raises an InputError after ``most`` bytes. None means that no limit applies.
+
+    The attribute ``count`` holds the number of bytes that have been unpacked.
+    """
 
     def __init__(self, packed: Any, path: Path, most: int | None) -> None:
         self._packed, self._path, self.count, self._most = packed, path, 0, most

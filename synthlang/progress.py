@@ -40,7 +40,7 @@ class Pace:
     def shown(self, done: float, total: float | None) -> str:
         """Return the rate and, with a total, the time left, as text. The text is empty until the rate is known.
 
-        The rate comes from the attribute ``done``. The time left is that from ``done`` to ``total``.
+        The rate is that of the attribute ``done``. The time left is that from the argument ``done`` to ``total``.
         """
         now = time.monotonic()
         if self.done > self._samples[-1][1]:
@@ -56,14 +56,14 @@ class Pace:
 
 
 class PaceColumn(bars.ProgressColumn):
-    """The pace of a task, computed when the bar is drawn and not at each report."""
+    """Column with the pace of a task, computed when the bar is drawn and not at each report."""
 
     def render(self, task: bars.Task) -> Text:
         return Text("" if task.fields["note"].endswith(LEFT) else task.fields["pace"].shown(task.completed, task.total))
 
 
 class NameColumn(bars.ProgressColumn):
-    """The name of a task or its note, shortened in the middle so that there is room for the bar."""
+    """Column with the name of a task or its note, shortened in the middle so that there is room for the bar."""
 
     def __init__(self, console: Console, field: str) -> None:
         super().__init__()

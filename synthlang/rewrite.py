@@ -114,9 +114,9 @@ class Rewrite:
     def apply(self, corpus: Corpus) -> Corpus:
         """Return the rewritten corpus with every column of ``corpus`` carried along.
 
-        An inserted word gets the name ``_`` and the head −1. ``head`` follows the words that it points to, unless
-        the rewrite has heads of its own. Span columns become legal BIO again: an entity that the rewrite splits
-        becomes several.
+        An inserted word gets the name ``_`` or the number −1, and the tag O in a span column. ``head`` follows the
+        words that it points to, unless the rewrite has heads of its own. Span columns become legal BIO again: an
+        entity that the rewrite splits becomes several.
         """
         corpus = self.source(corpus)
         rows = _rows(self, corpus.offsets)

@@ -46,7 +46,7 @@ def _smaller(value: Any) -> Any:
 
 
 def smaller_source(spec: str) -> str:
-    """Return the spec of a source or of items, with small numbers of sentences for a built-in source."""
+    """Return a spec of a source or of items, with at most MOST sentences if it is the built-in source."""
     return BUILTIN.sub(_smaller_builtin, spec)
 
 

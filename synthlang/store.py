@@ -31,7 +31,7 @@ class Store:
         build: Callable[[Path], None],
         is_intact: Callable[[Path], bool] = lambda path: not damaged_files(path),
     ) -> Path:
-        """Return the folder of an artifact. ``build(path)`` must make it atomically if it is missing or not intact.
+        """Return the folder of an artifact, which is built first if it is missing or not intact.
 
         If two processes need the same artifact, the second waits. The lock belongs to the operating system, so a
         killed process does not keep it. An error of ``build`` is raised unchanged.
@@ -39,7 +39,7 @@ class Store:
         Args:
             kind: Kind of the artifact, the first part of the folder's name.
             fingerprint: Fingerprint of the artifact, the second part of the folder's name.
-            build: Function that writes the artifact to the path that it is given.
+            build: Function that writes the artifact atomically to the path that it is given.
             is_intact: Function that checks the artifact at a path (default: no recorded file is missing or has
                 changed). An artifact that is not intact is deleted and built again.
         """

@@ -40,9 +40,9 @@ def fetch(
     workers: int = 1,
     confirm: Callable[[Fetch], bool] | None = None,
 ) -> list[str]:
-    """Download, verify and convert data sets, run the steps after it, and record all of this in ``SOURCES.json``.
+    """Download, verify and convert data sets, run their steps, and record all of this in ``SOURCES.json``.
 
-    The steps parse texts, separate words and align translations. An interrupted call continues.
+    The steps parse texts, separate words and align translations. An interrupted call resumes when it is repeated.
 
     Args:
         names: Names of the catalogue.
@@ -56,6 +56,10 @@ def fetch(
 
     Returns:
         The names of the data sets that were written.
+
+    Raises:
+        InputError: A name is unknown, a library or a model of a step is not installed, a source cannot be reached, the
+            disk is too small, another process fetches, or a data set failed. The other data sets have been written.
     """
     from synthlang.data.fetching import run_fetch
     from synthlang.data.plans import plan_fetch
@@ -78,6 +82,12 @@ def check(names: Iterable[str] = (), to: str | Path = "data") -> list[Checked]:
     Args:
         names: Names of the catalogue (default: all that are there).
         to: The folder of data.
+
+    Returns:
+        The result for each data set. A missing or damaged data set is a fault in its result and raises no error.
+
+    Raises:
+        InputError: A name is unknown, or the record of the folder is damaged.
     """
     from synthlang.data.checking import check_sets
     from synthlang.progress import Display

@@ -1,8 +1,8 @@
-"""Members of archives that were downloaded, read one by one up to a limit. Nothing is unpacked to a path of theirs.
+"""Members of downloaded archives, read one by one up to a limit.
 
-The caller chooses the files that members are copied to, so a member cannot leave its folder. An archive with a path
-that would leave it, or whose wanted member is a link or a device, is refused as a whole: it is not the one that the
-catalogue describes.
+The caller chooses the files that members are copied to. The paths in an archive are not used, so that no member is
+written outside its folder. An archive is refused as a whole if the path of a member would leave the folder, or if a
+wanted member is a link or a device. Such an archive is not the one that the catalogue describes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ def copy_members(archive: Path, wanted: Mapping[str, Path]) -> None:
         wanted: The file to write for each member.
 
     Raises:
-        InputError: The archive is damaged or hostile, unpacks to more than the limit, or lacks a member.
+        InputError: The archive is damaged, has an unsafe path, unpacks to more than the limit, or lacks a member, or a
+            wanted member is not a regular file.
     """
     left = dict(wanted)
     with _damage(archive):
@@ -78,7 +79,7 @@ def _tar(path: Path) -> Iterator[Member]:
 
 
 class _Shared:
-    """A limit that all members of an archive share."""
+    """Limit of unpacked bytes that all members of an archive share."""
 
     def __init__(self, most: int) -> None:
         self._left = most
@@ -104,7 +105,7 @@ def _hostile(archive: Path, why: str) -> InputError:
 
 @contextmanager
 def _damage(archive: Path) -> Iterator[None]:
-    """Convert the errors of damaged archives."""
+    """Convert the errors that a damaged archive raises to an InputError."""
     try:
         yield
     except (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error, NotImplementedError, RuntimeError) as error:

@@ -51,6 +51,9 @@ class Downloads:
     Args:
         root: The folder of data.
         mirror: A folder, or the address of a mirror (default: the sources themselves).
+
+    Raises:
+        InputError: The folder of the mirror does not exist.
     """
 
     def __init__(self, root: Path, mirror: str | None = None) -> None:

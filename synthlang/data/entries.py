@@ -122,7 +122,7 @@ def _by_place() -> dict[str, str]:
 
 
 def name_of(path: str | Path, root: str | Path = ROOT) -> str | None:
-    """Return the entry that fills a path, or None for a path that is not below ``root`` or not in the catalogue.
+    """Return the name of the entry that fills a path, or None if the path is outside ``root`` or not in the catalogue.
 
     >>> name_of("data/nli/en"), name_of("data/muse/en-fr-test.txt"), name_of("mine/nli/en")
     ('nli/en', 'muse/en-fr', None)
@@ -135,6 +135,6 @@ def name_of(path: str | Path, root: str | Path = ROOT) -> str | None:
 
 
 def names_of(paths: Iterable[str | Path], root: str | Path = ROOT) -> list[str]:
-    """Return the entries that fill some of the paths, each once."""
+    """Return the names of the entries that fill some of the paths, each once."""
     found = (name_of(path, root) for path in paths)
     return list(dict.fromkeys(name for name in found if name is not None))

@@ -34,7 +34,7 @@ UNREADABLE = ("damaged", "format")
 def run_fetch(plan: Fetch, keep: bool = False, report: Report = silent, say: Say = unheard) -> list[str]:
     """Download, convert and record the data sets of a plan, run their steps, and return their names.
 
-    What can be fetched is fetched, even if another source fails.
+    If a data set fails, the other ones are still fetched.
 
     Args:
         plan: The plan.
@@ -43,7 +43,8 @@ def run_fetch(plan: Fetch, keep: bool = False, report: Report = silent, say: Say
         say: Called with a line on each data set.
 
     Raises:
-        InputError: The disk is too small, another process fetches, or a data set failed. The others are there.
+        InputError: The disk is too small, another process fetches, or a data set failed. The attribute ``others`` holds
+            the errors of further data sets that failed.
     """
     if not plan.jobs:
         return []
@@ -92,7 +93,7 @@ def _forget(plan: Fetch, job: Job) -> None:
 
 
 def _make(plan: Fetch, job: Job, tools: Tools) -> None:
-    """Convert, parse and align as a job needs, record it, and delete the finished parts of its steps."""
+    """Convert, parse and align the data set of a job, record it, and delete the finished parts of its steps."""
     cache = tools.cache / job.item.name.replace("/", "_")
     within = replace(tools, cache=cache, report=lambda task, *more: tools.report(f"{job.item.name}: {task}", *more))
     source = job.item.origin.source
@@ -166,10 +167,10 @@ def _segment(job: Job, paths: Sequence[Path], tools: Tools) -> list[StepRecord]:
 
 
 def _received(plan: Fetch, job: Job) -> tuple[Received, ...]:
-    """Describe the files that came.
+    """Describe the downloaded files of a job.
 
     Raises:
-        InputError: A file of an unknown checksum differs from the one that came earlier.
+        InputError: A file without a known checksum differs from an earlier download of the same address.
     """
     record, found = read_record(plan.root), []
     for file in job.files:

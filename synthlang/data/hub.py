@@ -103,7 +103,9 @@ def list_files(source: HubFiles) -> list[HubFile]:
 
 
 def download(file: HubFile, downloads: Path, count: Callable[[int], None]) -> None:
-    """Download a file to its place in the folder ``downloads``, or continue to, and check its hash.
+    """Download a file to its place in the folder ``downloads``, and check its hash. A part of the file is continued.
+
+    ``count`` is called with the number of bytes of each received block, and of a part from an earlier call.
 
     Raises:
         InputError: The hub cannot be reached or refuses, or the content is not the expected one.
@@ -135,7 +137,7 @@ def is_intact(file: HubFile, path: Path) -> bool:
 
 
 def counting_bar(count: Callable[[int], None]) -> type[Any]:
-    """Return a class in place of the library's progress bar, which calls ``count`` with the bytes that came."""
+    """Return a class for the library's progress bars, which calls ``count`` with the number of received bytes."""
     from tqdm import tqdm  # type: ignore[import-untyped]
 
     class Bar(tqdm):  # type: ignore[misc]
@@ -152,7 +154,7 @@ def counting_bar(count: Callable[[int], None]) -> type[Any]:
 
 
 def _tried(source: HubFiles, call: Callable[[], Any]) -> Any:
-    """Call the hub, and again if it fails. The library itself waits as long as the hub prescribes."""
+    """Call the hub, up to TRIES times if the answer is an error of the server (status 500 or higher)."""
     from huggingface_hub.errors import HfHubHTTPError
 
     for number in range(1, TRIES + 1):

@@ -29,7 +29,7 @@ class Job:
 
     Attributes:
         item: The data set.
-        files: The files. There are none for a data set that is there, or that is made of another one.
+        files: The files to download. A data set that is there, or that is made of another one, needs none.
         steps: The steps to run.
     """
 
@@ -39,13 +39,13 @@ class Job:
 
     @property
     def download(self) -> float | None:
-        """Megabytes of its files."""
+        """Size of the files in megabytes, or None if the size of one is unknown."""
         sizes = [file.size for file in self.files]
         return None if None in sizes else sum(size or 0 for size in sizes) / MEGABYTE
 
     @property
     def disk(self) -> float:
-        """Megabytes on the disk, estimated where the catalogue has none."""
+        """Size on the disk in megabytes, estimated where the catalogue has none. It is 0 if the data set is there."""
         if self.item.is_here:
             return 0.0
         known = self.item.origin.disk
@@ -60,9 +60,9 @@ class Fetch:
         root: The folder of data.
         downloads: The folder of downloads, or a mirror.
         jobs: The data sets to fetch, or to run steps for.
-        here: Data sets that are there.
+        here: Data sets that are there and need no step.
         left: Data sets that a person or another command has to make.
-        undone: Kinds of steps of data sets that are there, which were left out when these were fetched.
+        undone: Names of data sets that are there, with the kinds of steps that were left out when they were fetched.
         workers: Number of worker processes of steps.
     """
 
@@ -81,7 +81,7 @@ class Fetch:
 
     @property
     def to_download(self) -> list[float | None]:
-        """Megabytes of each file that is not there yet."""
+        """Size in megabytes of each file that is not there yet, or None if it is unknown."""
         return [None if file.size is None else file.size / MEGABYTE for file in self.downloads.left(self.files)]
 
     def lines(self) -> list[str]:
@@ -143,7 +143,9 @@ def plan_fetch(
     with_steps: bool = True,
     workers: int = 1,
 ) -> Fetch:
-    """Check the tools of the steps, and ask the sources for the files. Nothing is downloaded or written.
+    """Plan a fetch: check the tools of the steps, and look up the files of the sources.
+
+    Nothing is downloaded or written.
 
     Args:
         names: Names of data sets.
@@ -155,7 +157,8 @@ def plan_fetch(
         workers: Number of worker processes of steps.
 
     Raises:
-        InputError: A name is unknown, a library or a model of a step is not installed, or a source cannot be reached.
+        InputError: A name is unknown, the record of the folder is damaged, a library or a model of a step is not
+            installed, a source cannot be reached, or the mirror lacks a file.
     """
     downloads, record = Downloads(root, mirror), read_record(root)
     found = items(names, root, size)
@@ -192,7 +195,7 @@ def _check_tools(steps: dict[str, tuple[Step, ...]]) -> None:
 
 
 def _undone(item: Item, record: Record, steps: Sequence[Step]) -> list[str]:
-    """Return the kinds of steps that changed no file of a data set that ``fetch`` wrote."""
+    """Return the kinds of steps, except ``align``, that did not run on a data set that ``fetch`` wrote."""
     if item.state != "here":
         return []
     done = {step.kind for step in record.sets[item.name].steps}
@@ -200,7 +203,7 @@ def _undone(item: Item, record: Record, steps: Sequence[Step]) -> list[str]:
 
 
 def _alignments_left(item: Item, root: Path, record: Record, steps: Sequence[Step]) -> tuple[Step, ...]:
-    """Return the steps of a data set that is there whose word alignments are not."""
+    """Return the steps ``align`` whose word alignments are missing, for a data set that is there."""
     if item.state not in ("here", "here, by hand"):
         return ()
     paths = [root / place for place in places(item.name)]

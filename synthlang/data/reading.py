@@ -67,7 +67,7 @@ def open_layout(layout: Layout, paths: Sequence[Path]) -> None:
 
 
 def contents(layout: Layout, paths: Sequence[Path], report: Report = silent) -> dict[str, Content]:
-    """Read a data set, and return what each of its splits or files has.
+    """Read a data set, and return the content of each of its splits or files, by name.
 
     Raises:
         InputError: A file is missing, damaged or has another layout.
@@ -122,7 +122,7 @@ def _lines(path: Path) -> Iterator[bytes]:
 
 
 def _vectors(path: Path) -> int:
-    """Return the number of vectors, which the header states."""
+    """Count the vectors, and check that the header states the same number."""
     lines = _lines(path)
     header = next(lines, b"").split()
     if len(header) != 2 or not all(part.isdigit() for part in header):

@@ -1,7 +1,7 @@
 """Sources of data sets: the hub, addresses, a Git repository, OPUS, a person, or another data set.
 
-A source of the first four kinds is a list of files at a fixed revision. Each file has a name, which conversions refer
-to, and a place in the folder of downloads, which a mirror has as well::
+A source of the first four kinds is a list of files at a revision. Each file has a name, which conversions refer to, and
+a place in the folder of downloads, which a mirror has as well::
 
     hub/OWNER/NAME/REVISION/PATH       a file of the hub
     url/HOST/PATH                      a file at an address
@@ -116,7 +116,7 @@ class WebFiles(StrictModel):
 
 
 class GitFiles(StrictModel):
-    """Files of a public repository on GitHub, at a commit or a tag."""
+    """Files of a public repository on GitHub, at a commit, a tag or a branch."""
 
     kind: Literal["git"]
     """Files of a repository on GitHub."""
@@ -136,7 +136,7 @@ class GitFiles(StrictModel):
 
     @property
     def version(self) -> str | None:
-        """The commit or the tag."""
+        """The commit, tag or branch."""
         return self.commit
 
     @property
@@ -193,7 +193,7 @@ class ByHand(StrictModel):
 
     @property
     def version(self) -> str | None:
-        """None."""
+        """None, because the data have no version."""
         return None
 
 
@@ -212,7 +212,7 @@ class MadeOf(StrictModel):
 
     @property
     def version(self) -> str | None:
-        """None."""
+        """None, because the data have no version."""
         return None
 
 

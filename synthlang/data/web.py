@@ -1,8 +1,8 @@
 """Downloads from addresses: resumed after any interruption, tried again if the server is busy, and checked.
 
-A download is first ``NAME.part``, and ``NAME.part.json`` holds the total size and the version (ETag) of what it is a
-part of. If the server has another version by then, it sends the whole file, which replaces the part. Proxies are those
-of the environment (HTTPS_PROXY, NO_PROXY).
+A download is first ``NAME.part``, and ``NAME.part.json`` holds the size and the version (ETag) of the whole file. If
+the server has another version when the download is resumed, it sends the whole file, which replaces the part. Proxies
+are those of the environment (HTTPS_PROXY, NO_PROXY).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Count = Callable[[int], None]
 
 
 def size_at(url: str) -> int | None:
-    """Return the size of the file at an address in bytes, or None if the server does not state it."""
+    """Return the size in bytes of the file at an address, or None if the server does not answer or state the size."""
     try:
         with _open(url, {}, "HEAD") as answer:
             return _whole(answer.headers.get("Content-Length"))
@@ -56,7 +56,8 @@ def download(file: UrlFile, url: str, target: Path, count: Count) -> None:
         file: The file.
         url: Address of the file, which may be that of a mirror.
         target: The path to write.
-        count: Called with the number of bytes that came, or that an earlier call had downloaded.
+        count: Called with the number of bytes of each received block, and of a part from an earlier call. The number is
+            negative if a part is discarded.
 
     Raises:
         InputError: The server refuses, the connection fails again and again, or the content is not the expected one.
@@ -87,7 +88,7 @@ def download(file: UrlFile, url: str, target: Path, count: Count) -> None:
 
 
 def _fetch(file: UrlFile, url: str, part: Path, count: Count) -> bool:
-    """Append what is missing to a part, and return whether it is complete."""
+    """Append the missing bytes to a part, and return whether the part is complete."""
     have, known = part.stat().st_size, _known(part)
     if have and have == known.get("size"):
         return True
@@ -117,7 +118,7 @@ def _fetch(file: UrlFile, url: str, part: Path, count: Count) -> bool:
 
 
 def _copy(answer: Any, part: Path, size: int | None, count: Count) -> bool:
-    """Append the body of an answer to a part, up to ``size`` bytes in all, and return whether all came."""
+    """Append the body of an answer to a part, up to ``size`` bytes in all, and return whether the part is complete."""
     done = part.stat().st_size
     with writing(part), part.open("ab", buffering=0) as handle:  # a kill loses nothing that came
         while size is None or done < size:
@@ -181,7 +182,7 @@ def _pause(error: Exception | None, failures: int) -> float:
 
 
 def _finish(file: UrlFile, url: str, part: Path, target: Path) -> None:
-    """Rename a complete download, after its checksum."""
+    """Check a complete download against its checksum, and rename it to its target."""
     if file.sha256 is not None and (found := sha256_file(part)) != file.sha256:
         part.unlink()
         _record(part).unlink(missing_ok=True)

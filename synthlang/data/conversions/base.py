@@ -39,10 +39,10 @@ class Given:
         self._files, self._work, self.report = dict(files), work, report
 
     def unpack(self, names: Sequence[str]) -> None:
-        """Unpack the members among some names, each archive once.
+        """Unpack each name of the form ``ARCHIVE!MEMBER``. An archive is read once.
 
         Raises:
-            InputError: An archive is damaged, hostile or lacks a member.
+            InputError: An archive is damaged or unsafe, or lacks a member.
         """
         members: dict[str, dict[str, Path]] = defaultdict(dict)
         for number, name in enumerate(names):
@@ -57,7 +57,7 @@ class Given:
         """Return the file of a name.
 
         Raises:
-            InputError: The file was not downloaded.
+            InputError: No file of this name was downloaded or unpacked.
         """
         if name not in self._files:
             reason = f"the file {name!r} is not among the downloads ({', '.join(self._files)})"
@@ -68,7 +68,7 @@ class Given:
         """Return the files whose names match a pattern, in the order of their names.
 
         Raises:
-            InputError: There is none.
+            InputError: No name matches the pattern.
         """
         found = [self._files[name] for name in sorted(self._files) if fnmatchcase(name, pattern)]
         return found or [self.path(pattern)]
@@ -86,9 +86,10 @@ class Converter(StrictModel):
         """Write the converted files into the folder ``out``.
 
         Args:
-            given: The files that came.
+            given: The downloaded files.
             out: An empty folder.
-            names: The names of the files to write, for a data set of files. A folder has the names of splits.
+            names: Names of the files to write, if the data set consists of files. For a data set that is a folder,
+                ``names`` is empty, and the files are named after splits.
 
         Returns:
             Counts of omissions by reason.
@@ -121,14 +122,22 @@ def one_line(text: Any) -> str:
 
 @contextmanager
 def written(path: Path) -> Iterator[IO[str]]:
-    """Open a text file for writing. A full disk is an InputError."""
+    """Open a text file for writing.
+
+    Raises:
+        DiskError: The file cannot be written.
+    """
     with writing(path), path.open("w", encoding="utf-8", newline="\n") as handle:
         yield handle
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[Iterator[str]]:
-    """Yield the lines of a text file without their ends."""
+    """Open a UTF-8 text file, and yield an iterator over its lines without their line breaks.
+
+    Raises:
+        InputError: The file is missing, cannot be read or is not UTF-8.
+    """
     with reading(path), path.open(encoding="utf-8-sig", newline="\n") as handle:
         yield (line.rstrip("\r\n") for line in handle)
 

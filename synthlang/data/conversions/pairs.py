@@ -26,7 +26,11 @@ class _Pairs(Converter):
     """Number of pairs to keep from the start (default: all)."""
 
     def write(self, given: Given, pairs: Iterable[tuple[str, str]], out: Path, names: Sequence[str]) -> dict[str, int]:
-        """Write the pairs to two files in the order of the names."""
+        """Write the pairs to two files in the order of the names, and return the counts of omitted pairs by reason.
+
+        Raises:
+            InputError: There are not two names.
+        """
         if len(names) != 2:
             raise InputError(
                 "sentence pairs fill exactly two files", keys="fills", hint="name both files", code="conflict"
@@ -49,7 +53,7 @@ class _Pairs(Converter):
 
 
 class PairFiles(_Pairs):
-    """Translations in two files of as many lines."""
+    """Translations in two files with equal numbers of lines."""
 
     kind: Literal["pairs"]
     """Translations in two files."""

@@ -34,7 +34,7 @@ class Segment(BaseStep):
     segmenter: str
     """The segmenter, such as spacy:zh or moses:de."""
     only: str | None = None
-    """Ending of the names of the files that it reads (default: all files)."""
+    """Ending of the names of the files that the step changes (default: all files)."""
 
     @property
     def about(self) -> str:
@@ -163,6 +163,9 @@ def relabelled(rows: Sequence[Sequence[str]], words: Words) -> list[tuple[str, s
         rows: Token and BIO tag.
         words: The words, which have the same characters as the tokens except for white space.
 
+    Raises:
+        InputError: The words have other characters.
+
     >>> relabelled([("北", "B-LOC"), ("京", "I-LOC"), ("大", "O"), ("好", "O")], ["北京", "大好"])
     [('北京', 'B-LOC'), ('大好', 'O')]
     >>> relabelled([("在", "O"), ("北", "B-LOC"), ("京", "I-LOC")], ["在北", "京"])
@@ -211,6 +214,9 @@ def moved_spans(spans: str, text: str, words: Words) -> str:
         text: The text.
         words: Words of the text, which have the same characters except for white space.
 
+    Raises:
+        InputError: The words have other characters.
+
     >>> moved_spans("0:4:a,5:6:b", "abcd e", ["ab", "cd", "e"])
     '0:5:a,6:7:b'
     """
@@ -233,7 +239,7 @@ def check_characters(text: str, words: Words) -> None:
 
 
 def shortened(text: str) -> str:
-    """Return the start of a text."""
+    """Return a text, cut after 40 characters."""
     return text if len(text) <= 40 else f"{text[:40]}…"
 
 
