@@ -22,6 +22,9 @@ def list_sets(names: Iterable[str] = (), to: str | Path = "data", *, size: str |
         names: Names of the catalogue (default: all).
         to: The folder of data.
         size: ``lab`` to use the free source where the one of the paper is not free.
+
+    Raises:
+        InputError: A name is unknown, or the record of the folder is damaged.
     """
     from synthlang.data.entries import names as all_names
     from synthlang.data.state import items

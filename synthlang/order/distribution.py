@@ -66,7 +66,7 @@ class BagCache:
         return row
 
     def put(self, key: bytes, row: Floats) -> None:
-        """Store the numbers of a new bag, and drop the least recently used bags if the cache is full."""
+        """Store the cumulative weights [n!] of a new bag, and drop the least recently used bags if the cache is full."""
         self._rows[key] = row.copy()  # a view would keep the whole matrix in memory
         self.bytes += row.nbytes + ENTRY_BYTES
         while self.bytes > self._most:

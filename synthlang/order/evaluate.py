@@ -111,7 +111,10 @@ def evaluate(
         model_item, …      the same log-likelihoods per item
         perplexity         exp(−model)
         best               share of nodes whose order in the text is the model's most probable one
-        best_uniform       expected share of nodes whose order in the text is drawn from the uniform distribution
+        best_uniform       expected share of nodes whose order in the text equals an order that is drawn uniformly
+
+    Raises:
+        InputError: ``labels`` or ``corpus_labels`` has an unknown value.
     """
     models = distribution(model, labels=labels, corpus_labels=corpus_labels)
     tables = []

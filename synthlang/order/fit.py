@@ -252,8 +252,8 @@ def fit(
 ) -> OrderModel:
     """Fit a model to the nodes of 2 … ``most_items`` items in the projective sentences of a treebank.
 
-    Weights are rounded to 4 decimals, and those below 0.005 are left out. A class of nodes that the treebank lacks is
-    reported and left out of the model.
+    Weights are rounded to 4 decimals, and weights with an absolute value below 0.005 are left out. A class of nodes
+    that the treebank lacks is reported and left out of the model.
 
     Args:
         corpus: The treebank.

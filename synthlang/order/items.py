@@ -146,7 +146,11 @@ def _to_v1(tag: str, arc: str) -> Item:
 
 
 def _to_v2(tag: str, arc: str, node: NodeClass) -> Item:
-    """Convert an item to v2: an ``nmod`` of a verb is ``obl`` (except ``nmod:poss``), and a copula VERB is AUX."""
+    """Convert an item to v2. Two rules use the tag of the item or the class of the node.
+
+    - A VERB that is a copula or a passive auxiliary is AUX.
+    - An ``nmod`` of a verb is ``obl``, except ``nmod:poss``.
+    """
     tag = "CCONJ" if tag == "CONJ" else tag
     if tag == "VERB" and arc in ("cop", "auxpass"):
         tag = "AUX"

@@ -201,7 +201,7 @@ def order_fit(
         treebank: A source such as ``conllu:DIR``.
         out: The file, gzipped if it ends in ``.gz``. The card in Markdown is written beside it.
         train: Splits to learn from (default: the training split, or else dev or test).
-        held_out: Splits to score the model on (default: the test or dev split, unless it is used for training).
+        held_out: Splits to score the model on (default: the test split, or else dev, unless it is used already).
         choose_on: Splits for the choice among several ``l2``.
         l2: Weights of the L2 prior.
         labels: The label scheme of the treebank.

@@ -69,7 +69,7 @@ class DataConfig(StrictModel):
         return max(0, stop - self.dev), stop
 
     def before_gap(self, pairs: int) -> int:
-        """Return how many of the ``pairs`` sentence pairs are before the gap. The pairs to train on are among these."""
+        """Return the number of sentence pairs before the gap, of ``pairs`` in all. These include the training pairs."""
         return max(0, self.held_out(pairs)[0] - self.gap)
 
 

@@ -56,7 +56,7 @@ def coordination(draft: Draft) -> None:
 
 
 def run_on_sentences(draft: Draft) -> None:
-    """Turn the head of *I came , I saw* into its first clause.
+    """Make the first clause of a sentence such as *I came , I saw* the head of the sentence.
 
     ClearNLP attaches the first clause to the second as ``ccomp``. UD attaches the second to the first as ``parataxis``.
     """
@@ -129,7 +129,7 @@ def _object_above(draft: Draft, word: int, first: int) -> None:
 
 
 def names(draft: Draft) -> None:
-    """Make the first word of each person's name its head, and attach a title to the name."""
+    """Make the first word of a person's name the head of the name, and attach a title to the name."""
     spans: list[list[int]] = []
     for word in draft.words:
         if draft.ner[word] in ("B-PERSON", "B-PER"):

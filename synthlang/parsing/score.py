@@ -77,7 +77,10 @@ def table(engines: Sequence[tuple[str, Engine]], path: Path) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the scores of an engine. If its trees are converted, print their scores before the conversion, too."""
+    """Print the scores of an engine, and return the exit code.
+
+    If the trees of the engine are converted, their scores before the conversion are printed as well.
+    """
     if len(arguments) != 2:
         print(USAGE, file=sys.stderr)
         return 2

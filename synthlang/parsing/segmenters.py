@@ -60,7 +60,7 @@ class Segmenter:
 
 
 def open_segmenter(spec: str) -> Segmenter:
-    """Open a segmenter by its name. Nothing heavy is loaded.
+    """Open a segmenter by its name. Its libraries are not imported yet.
 
     Raises:
         InputError: The name is unknown, or a library is not installed. The hint has the command that installs it.
