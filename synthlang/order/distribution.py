@@ -66,7 +66,7 @@ class BagCache:
         return row
 
     def put(self, key: bytes, row: Floats) -> None:
-        """Store the cumulative weights [n!] of a new bag, and drop the least recently used bags if the cache is full."""
+        """Store the cumulative weights of a new bag, [n!]. A full cache drops the least recently used bags."""
         self._rows[key] = row.copy()  # a view would keep the whole matrix in memory
         self.bytes += row.nbytes + ENTRY_BYTES
         while self.bytes > self._most:

@@ -129,7 +129,7 @@ def check_split(source: Source, split: str, name: str) -> None:
 
 
 def with_columns(source: Source, names: Sequence[str]) -> Source:
-    """Return the source with those of the columns ``names`` that it reads only if they are named.
+    """Return the source with those columns among ``names`` that it reads only on request (MORPHOLOGY).
 
     The other columns and the sentences are the same.
     """

@@ -135,7 +135,7 @@ def find_splits(
         labelled: True if every data file must belong to a split.
 
     Raises:
-        InputError: A split has two files, no file belongs to a split, or a file with ``labelled`` data belongs to none.
+        InputError: A split has two files, no file belongs to a split, or with ``labelled`` a data file belongs to none.
     """
     found: dict[str, list[Path]] = {}
     inside = [path for path in sorted(folder.iterdir()) if path.is_dir() == folders and not path.name.startswith(".")]

@@ -139,7 +139,10 @@ def tidied(sentences: Iterable[dict[str, list[Any]]], counts: Counter[str]) -> I
 
 
 def spelled(batch: Corpus, remarks: Counter[str], normalise: str | None = None) -> Corpus:
-    """Count the words of a batch that are not in NFC. With ``normalise``, return the batch with all words in NFC."""
+    """Return a batch, and count its words that are not in Unicode's form NFC in ``remarks``.
+
+    With ``normalise``, the words of the result are in NFC. Without it, the batch is unchanged.
+    """
     names = batch.form.names or ()
     other = [not name.isascii() and not unicodedata.is_normalized(NFC, name) for name in names]
     if not any(other):
