@@ -110,6 +110,7 @@ def probe(
     probes: str | None = None,
     config: str | Path | None = None,
     language: str | None = None,
+    checkpoints: str | None = None,
     out: str | Path | None = None,
     threads: int | None = None,
     overrides: Overrides = (),
@@ -126,6 +127,8 @@ def probe(
         config: A YAML file, or a name from the catalogue.
         language: The language to compare with the source language (default: the first derived one of the run). It is
             required for a model that is not a run.
+        checkpoints: ``selected``, or ``all`` to probe also the other checkpoints that the run keeps (default: that of
+            the config).
         out: The folder for the results (default for a run: ``RUN/probes``). It is required for other models.
         threads: Number of threads (default: ``OMP_NUM_THREADS``, else chosen by model width and cores).
         overrides: Dotted config keys and their new values.
@@ -141,7 +144,7 @@ def probe(
     from synthlang.config import assignments
     from synthlang.files import read_json
 
-    options = {"language": language, "model2": model2, "probes": probe_names(probes)}
+    options = {"language": language, "model2": model2, "probes": probe_names(probes), "checkpoints": checkpoints}
     settings = read_probe_config(_path(config), options, assignments(overrides))
     return dict(read_json(probe_command(str(model), settings, _path(out), threads) / "probes.json"))
 

@@ -28,13 +28,25 @@ def probe(
         str | None,
         option("Language to compare with the source language (default: first derived one of the run).", metavar="SPEC"),
     ] = None,
+    checkpoints: Annotated[
+        str | None,
+        option("Checkpoints of the run to probe: selected, or all that it keeps (default: selected).", metavar="WHICH"),
+    ] = None,
     out: Annotated[Path | None, option("Folder for the results (default for a run: RUN/probes).")] = None,
     threads: Threads = None,
     overrides: Set = [],  # noqa: B006  typer copies it
 ) -> None:
     """Measure how well a model aligns two languages. Results are probes.json, figures and probes.html."""
     probes.probe(
-        model, model2, probes=probe, config=config, language=language, out=out, threads=threads, overrides=overrides
+        model,
+        model2,
+        probes=probe,
+        config=config,
+        language=language,
+        checkpoints=checkpoints,
+        out=out,
+        threads=threads,
+        overrides=overrides,
     )
 
 

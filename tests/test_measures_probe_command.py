@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import re
@@ -30,7 +31,7 @@ from synthlang.config import parse
 from synthlang.errors import InputError
 from tests.lengths_probe import LengthsConfig
 from tests.refusals import refused
-from tests.tiny import PRETRAIN
+from tests.tiny import PRETRAIN, changed
 
 SMALL = ["data={dev: 30, sentences: 60}", "cka.sentences=40", "distances.pairs=5"]
 
@@ -68,6 +69,40 @@ def test_one_command_gives_the_whole_report_of_a_run(run, capsys):
         assert re.search(
             rf"^{re.escape(language)}: [\d.]+ tokens per word, [\d.]+ % of the tokens unknown$", said, re.M
         )
+
+
+def test_all_checkpoints_of_a_run_are_probed(tmp_path, capsys):
+    """Steps in between have the values that ``words`` measures there by itself, and the last those of the run."""
+    run = tmp_path / "run"
+    pretrain(parse(PretrainConfig, changed(PRETRAIN, checkpoints={"every": 6, "keep": 1, "at": [1, 0.5]})), run)
+    options = {"probes": ["words", "sentences"], "checkpoints": "all"}
+    folder = probe_command(str(run), read_probe_config(None, options, ["sentences.most=8"]), None)
+    saved = json.loads((folder / "probes.json").read_text())
+    by_step = {one["step"]: one["probes"] for one in saved["checkpoints"]}
+    assert list(by_step) == [1, 3, 6] and "checkpoints" not in saved["probes"]["words"]
+    for probe in ("words", "sentences"):
+        last = {key: value for key, value in saved["probes"][probe].items() if key != "notes"}
+        assert by_step[6][probe] == last != by_step[1][probe]
+    plain = probe_command(str(run), read_probe_config(None, {"probes": ["words"]}, []), tmp_path / "plain")
+    within = json.loads((plain / "probes.json").read_text())["probes"]["words"]["checkpoints"]
+    for one in within:
+        assert one["languages"]["trans+inv"]["scores"] == by_step[one["step"]]["words"]["scores"]
+    with (folder / "checkpoints.csv").open() as handle:
+        rows = [row for row in csv.DictReader(handle) if row["measure"] == "words.scores.all.cosine.mean"]
+    assert [(row["step"], row["probe"], row["layer"]) for row in rows] == [(str(n), "words", "") for n in (1, 3, 6)]
+    expected = [by_step[step]["words"]["scores"]["all"]["cosine"]["mean"] for step in (1, 3, 6)]
+    assert [float(row["value"]) for row in rows] == expected
+    page, shown = (folder / "probes.html").read_text(), capsys.readouterr().out
+    assert "<h2>Checkpoints</h2>" in page and "main measures by step" in shown
+    assert {"steps-1-sentences-bits.svg", "steps-1-words-percent.svg"} <= {
+        path.name for path in (folder / "figures").iterdir()
+    }
+    (run / "checkpoints" / "step-1" / "model.safetensors").write_bytes(b"x")
+    again = probe_command(str(run), read_probe_config(None, {**options, "probes": ["words"]}, []), None)
+    assert [one["step"] for one in json.loads((again / "probes.json").read_text())["checkpoints"]] == [3, 6]
+    assert "step-1 is damaged and was skipped" in capsys.readouterr().out
+    two = read_probe_config(None, {**options, "model2": str(run)}, [])
+    assert refused(probe_command, str(run), two, None) == ("checkpoints", "conflict")
 
 
 def test_a_language_that_the_run_did_not_read_is_measured_with_a_note(run, tmp_path, capsys):

@@ -23,6 +23,7 @@ def write_page(
     values: Mapping[str, Any],
     found: Mapping[str, ProbeResult],
     table: Mapping[str, type[ProbeSettings]] = PROBES,
+    more: Sequence[Section] = (),
 ) -> Path:
     """Write ``probes.html``, one file with every table and figure, and return its path.
 
@@ -31,12 +32,14 @@ def write_page(
         values: The content of probes.json.
         found: The result of each probe by name.
         table: The settings classes of the probes, whose titles and descriptions are shown.
+        more: Sections that follow those of the probes.
     """
     sections = [_summary(values["notes"], found, table)]
     sections += [Section(table[name].title, _blocks(table[name], result)) for name, result in found.items()]
     together = values["cka_against_retrieval"]
     if together is not None:
         sections.append(Section("CKA against retrieval", [Paragraph(_together(together))]))
+    sections += more
     settings = json.dumps(values["settings"], indent=2, ensure_ascii=False)
     parents = json.dumps(values["parents"], indent=2, ensure_ascii=False)
     sections.append(Section("Settings", [Code(f"{settings}\n{parents}")]))

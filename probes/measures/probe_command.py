@@ -14,6 +14,8 @@ from rich.console import Console
 from pretrain.config import PretrainConfig
 from pretrain.run import store_of
 from pretrain.threads import threads_for, use_threads
+from probes.measures.over_steps import FILE as CHECKPOINTS
+from probes.measures.over_steps import OverSteps, over_steps
 from probes.measures.page import cka_against_retrieval, write_page
 from probes.measures.probe_input import ROLES, ProbeInput
 from probes.measures.result import ProbeResult
@@ -88,6 +90,9 @@ def probe_command(model: str, config: ProbeConfig, out: Path | None, threads: in
         told = "is not a run folder, so there is no default place for the results"
         raise InputError(told, model, hint="give a folder with --out DIR", code="missing")
     _check_folder(folder)
+    if config.checkpoints == "all" and not (ours and config.model2 is None):
+        told = "all needs one model that is a run, because other models have no checkpoints"
+        raise InputError(told, keys="checkpoints", hint="use selected", code="conflict")
     if config.maps.save is not None and user_path(config.maps.save).resolve().is_relative_to(folder.resolve()):
         told = "is inside the folder of the results, which is deleted and written again"
         raise InputError(told, folder, keys="maps.save", hint="choose a folder outside it", code="conflict")
@@ -99,7 +104,7 @@ def probe_command(model: str, config: ProbeConfig, out: Path | None, threads: in
     with Display() as display, only_writer(folder):
         store = store_of(run) if ours else Store(work)
         given = ProbeInput(pretrained, config, run if ours else None, store, display.report)
-        results = measure(given, folder, keep_partial=True)
+        results, over = measure(given, folder, keep_partial=True)
         if work.exists():
             shutil.rmtree(work)
     for role in ROLES if config.reads_sentences else ():
@@ -109,6 +114,10 @@ def probe_command(model: str, config: ProbeConfig, out: Path | None, threads: in
             console.print(console_table(table))
         for note in result.notes:
             console.print(f"note: {note}", markup=False, soft_wrap=True)
+    for table in over.tables():
+        console.print(console_table(table))
+    for note in over.notes:
+        console.print(f"note: {note}", markup=False, soft_wrap=True)
     console.print(f"written: {folder / 'probes.json'}", soft_wrap=True, markup=False, emoji=False)
     console.print(f"report:  {(folder / 'probes.html').resolve()}", soft_wrap=True, markup=False, emoji=False)
     return folder
@@ -127,10 +136,11 @@ def _without_words(config: ProbeConfig, ours: bool, console: Console) -> ProbeCo
 
 def measure(
     given: ProbeInput, folder: Path, told: InputConfig | None = None, keep_partial: bool = False
-) -> dict[str, ProbeResult]:
+) -> tuple[dict[str, ProbeResult], OverSteps]:
     """Run the probes of a config, and write ``probes.json``, ``probes.html``, ``figures/`` and tables of single items.
 
-    The tables of items are Parquet files. Only some probes have them (see ``ProbeResult.files``).
+    The tables of items are Parquet files. Only some probes have them (see ``ProbeResult.files``). With
+    ``checkpoints: all``, the probes also run at all checkpoints of the run, and ``checkpoints.csv`` has their measures.
 
     Args:
         given: The input with the config.
@@ -139,30 +149,47 @@ def measure(
         keep_partial: If a probe fails, write the results of the earlier probes. A stage of a study must not set this,
             because its partial files would be taken for a finished stage.
 
+    Returns:
+        The result of each probe, and the results at all checkpoints, which are empty by default.
+
     Raises:
         InputError: A package or sentence pairs are missing, which is checked before the first probe, or a probe fails.
     """
     given.check()
-    found: dict[str, ProbeResult] = {}
+    found, over = dict[str, ProbeResult](), OverSteps(())
     try:
-        with given.reading():
-            for name in given.config.probes:
-                found[name] = run_probe(name, given)
+        _run_all(given, found)
+        if given.config.checkpoints == "all":
+            over = over_steps(given, found, _run_all)
     finally:
         if len(found) == len(given.config.probes) or (found and keep_partial):
             settings = (told or given.config).model_copy(update={"probes": tuple(found)})
-            _write(folder, record(given, found, settings), found, given.config)
+            _write(folder, record(given, found, settings), found, given.config, over)
+    return found, over
+
+
+def _run_all(given: ProbeInput, found: dict[str, ProbeResult] | None = None) -> dict[str, ProbeResult]:
+    """Run the probes of a config, and add their results to ``found`` one by one."""
+    found = {} if found is None else found
+    with given.reading():
+        for name in given.config.probes:
+            found[name] = run_probe(name, given)
     return found
 
 
-def _write(folder: Path, values: dict[str, Any], found: Mapping[str, ProbeResult], config: InputConfig) -> None:
+def _write(
+    folder: Path, values: dict[str, Any], found: Mapping[str, ProbeResult], config: InputConfig, over: OverSteps
+) -> None:
+    values = {**values, "checkpoints": over.to_json()} if over.steps else values
     with atomic_folder(folder, replace=True) as new:
         write_json(new / "probes.json", values)
-        for figure in (figure for result in found.values() for figure in result.figures):
+        for figure in (*(figure for result in found.values() for figure in result.figures), *over.drawings()):
             figure.write(new / "figures")
         for name, table in (item for result in found.values() for item in result.files.items()):
             pq.write_table(table, new / name)
-        write_page(new, values, found, config.table())
+        if over.steps:
+            over.write(new / CHECKPOINTS)
+        write_page(new, values, found, config.table(), [over.section()] if over.steps else [])
 
 
 def run_probe(name: str, given: ProbeInput) -> ProbeResult:

@@ -18,12 +18,12 @@ from probes.report.figures import FigureBudget
 from probes.report.findings_data import Archived, compared_papers, papers_of, studies_of
 from probes.report.join import pools
 from probes.report.judged import JudgedNumber
-from probes.report.layers import Along, by_layer, measure_curves, words_alone
+from probes.report.layers import by_layer, measure_curves, words_alone
 from probes.report.maps import maps
 from probes.report.numbers import number
 from probes.report.page import Figures, Section, flat
 from probes.report.scores import Material, grouped, scores_of
-from probes.report.steps import over_training
+from probes.report.steps import over_training, thresholds_of
 from probes.report.training import pretrained
 from probes.results.labels import layout_of
 from probes.results.scores import PERPLEXITY
@@ -204,9 +204,8 @@ against Δ, measures by layer, and words without context.
 def measures_drawn(study: Study) -> list[str]:
     """Return the measures that curves over layers and pretraining, and words without context, show."""
     material, found = scores_of(study, _claimed(study)), [*WITHOUT_CONTEXT]
-    along: Along
-    for along in ("step", "layer"):
-        found += [curve.measure for curve in measure_curves(material, along)[:CURVES]]
+    for curves in (measure_curves(material, "step", thresholds_of(study)), measure_curves(material, "layer")):
+        found += [curve.measure for curve in curves[:CURVES]]
     return found
 
 

@@ -76,7 +76,7 @@ def _of_run(
         return ProbeResult(values, (), (), notes)
     names = given.name("source"), given.name("target")
     tables = [subset_table(values, names), band_table(values["bands"], names[1])]
-    if run is None or not given.config.of(WordsConfig).checkpoints:
+    if run is None or not given.config.of(WordsConfig).checkpoints or given.config.checkpoints == "all":
         return ProbeResult(values, tables, (), notes, words_sentence(values))
     over, more = _over_checkpoints(run, config, artifacts, measured, report)
     drawings = _emergence(over, language)
