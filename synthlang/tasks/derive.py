@@ -138,7 +138,7 @@ def _moved(answers: Answers, rewrite: Rewrite, corpus: Corpus, counts: Counter[s
 
 
 class DerivedTask(TaskSet):
-    """A task whose items are all derived in a language, which is bound to the word counts that it needs."""
+    """A task whose items are all derived in a bound language (see ``bind_language``)."""
 
     def __init__(self, task: TaskSet, language: Language) -> None:
         self.task, self.language = task, language

@@ -113,7 +113,7 @@ class ReadMinimal(MinimalTask, ReadTask):
 
     @abstractmethod
     def _rows(self, split: str) -> Iterator[Row]:
-        """Yield the rows of a split with unique ids, except for ids that the data repeats."""
+        """Yield the rows of a split. Their ids are unique unless the data repeats an id."""
 
     def _groups(self, split: str, counts: Counter[str]) -> Iterator[ItemGroup]:
         for row in self._rows(split):
@@ -252,7 +252,7 @@ class HubMinimal(ReadMinimal, HubTask):
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """The phenomena that the data set declares, or else all that occur. Pairs may lack one, which is "" then."""
+        """The phenomena that the data set declares, or else all that occur, with "" if a pair has none."""
         if self._phenomena is None:
             return super().labels
         lacking = any(not row.phenomenon for split in self.splits for row in self._rows(split))

@@ -138,7 +138,7 @@ def chosen_sentences(corpus: Corpus, key: int, strength: float) -> NDArray[np.bo
 
 
 def filtered(result: Rewrite, affected: NDArray[np.bool_], fits: NDArray[np.bool_], reason: str) -> Rewrite:
-    """Flag the affected sentences of a rewrite that keeps all, and leave out those of them that do not fit.
+    """Flag the affected sentences of a rewrite that keeps all sentences, and leave out affected ones that do not fit.
 
     Args:
         result: The rewrite.
