@@ -177,7 +177,7 @@ def sampling_weights(
     """Return the share of each source, monolingual ones first. The shares sum to 1.
 
     Among monolingual rows a language has q ∝ size ** exponent, where size is its number of sentences (Lample &
-    Conneau 2019, section 3.1) or a given number. Sources of sentence pairs have their share of all rows.
+    Conneau 2019, section 3.1) or a given number. A source of sentence pairs has the share of its rows in all rows.
 
     Args:
         monolingual: Sources of rows of one language.

@@ -50,7 +50,7 @@ def save_checkpoint(
     steps of the run (default: the present step).
 
     Raises:
-        OSError: The checkpoint cannot be written, for example because the disk is full.
+        DiskError: The checkpoint cannot be written, for example because the disk is full.
     """
     weights = {name: _on_cpu(tensor) for name, tensor in model.named_parameters()}
     moments = _flatten(optimizer)
@@ -108,8 +108,8 @@ def selected_checkpoint(folder: Path, last: int) -> Path:
     """Return the checkpoint of a finished run of ``last`` steps: the best one if the run selects it, or the last.
 
     Raises:
-        InputError: The last or the best checkpoint is damaged, gone or of another version. An older one must not
-            replace it.
+        InputError: The last or the best checkpoint is damaged, gone or of another version. An older checkpoint is not
+            used instead.
     """
     path = folder / f"step-{last}"
     if not is_sound(path):

@@ -88,7 +88,7 @@ def size_of_run(config: PretrainConfig, ids: int | None = None, exported: bool =
     Args:
         config: The settings.
         ids: Number of ids of all languages (default: the largest number that the settings allow).
-        exported: True for an export, which has the own parts of one language.
+        exported: True for an export, which has the separate parts of one language only.
     """
     assert config.start is None, "a checkpoint has a size of its own"
     model, sharing, spec = config.model, config.sharing, config.vocabulary

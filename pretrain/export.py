@@ -34,7 +34,7 @@ def export_model(model: LanguageModel, artifacts: Artifacts, config: PretrainCon
 
     Raises:
         AssertionError: transformers loads other weights than were exported.
-        OSError: A file cannot be written, for example because the disk is full.
+        DiskError: A file cannot be written, for example because the disk is full.
     """
     from transformers.utils import logging  # imported here, so that a run starts sooner
 

@@ -242,6 +242,7 @@ class Loop(ABC, Generic[M, B]):
 
         Raises:
             InputError: A loss or weight is not finite. No checkpoint is written then.
+            DiskError: The checkpoint cannot be written.
         """
         self.check()
         is_main = self.accelerator.is_main_process

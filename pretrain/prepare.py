@@ -34,9 +34,9 @@ def prepare(config: PretrainConfig, store: Store, report: Report = silent) -> Ar
         report: Function that shows progress.
 
     Raises:
-        InputError: A source cannot be read, lacks a training split or a column that a language needs, or has no word of
-            the vocabulary. The same error is raised if the checkpoint to start from cannot be used, or a term lacks
-            sentence pairs or a dictionary.
+        InputError: A source cannot be read, or lacks a training split or a column that a language needs. The same error
+            is raised if the vocabulary has nearly no word of a text, the checkpoint to start from cannot be used, or a
+            term lacks sentence pairs or a dictionary.
     """
     sources = _open_sources(config)
     named = [(m.name, sources[m.source], m.language) for m in config.all_languages]

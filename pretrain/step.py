@@ -99,7 +99,7 @@ class GradientStep(ABC, Generic[B]):
         return {SCALER: scale} if scale else {}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Restore the values of ``state``, and remove them from the state of a checkpoint."""
+        """Restore the values of ``GradientStep.state`` from the state of a checkpoint, which loses these values."""
         if scale := state.pop(SCALER, None):
             self.scaler.load_state_dict(scale)
 
@@ -158,7 +158,7 @@ class GradientStep(ABC, Generic[B]):
 
 
 class Step(GradientStep[Batch]):
-    """A step of pretraining. The model may be split over processes or compiled, as the config has it.
+    """A step of pretraining. The config decides if the model is split over processes or compiled.
 
     Raises:
         InputError: ``compile: on`` is not possible on the device.

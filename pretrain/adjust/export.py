@@ -45,6 +45,7 @@ def export_adjusted(
 
     Raises:
         AssertionError: The export does not load as the same model or tokenizer.
+        DiskError: A file cannot be written, for example because the disk is full.
     """
     for language, source in base.folders.items():
         with atomic_folder(run / "export" / language if language else run / "export", replace=True) as folder:

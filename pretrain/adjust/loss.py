@@ -21,10 +21,10 @@ class AlignmentLoss(nn.Module):
         pull   Σ ‖f(moving word) − f(other word)‖²   over aligned words and sentence tokens: L
         hold   Σ ‖f(word) − f⁰(word)‖²               over held words: R
 
-    f is the encoder of ``model`` (ours or one of Hugging Face), and f⁰ the encoder of ``frozen``, the original model
-    (None: a copy of f), which is set to evaluation and trains no longer. The settings choose the tokens and sides, the
-    layers to sum or to average, and whether distances are squared. In continual learning (Impact, eq. 2) the loss of a
-    task is L_target + α · ``total(batch)``.
+    f is the encoder of ``model`` (ours or one of Hugging Face), and f⁰ is the encoder of ``frozen``, the original model
+    (None: a copy of f). f⁰ is set to evaluation, and its weights no longer require gradients. The settings choose the
+    tokens and sides, the layers to sum or to average, and the distance. In continual learning (Impact, eq. 2) the loss
+    of a task is L_target + α · ``total(batch)``.
 
     Raises:
         InputError: The model lacks a layer that the settings name, or the settings name a layer twice.

@@ -144,9 +144,9 @@ class Draws:
 class Stages:
     """Quotas whose weights change at given steps.
 
-    A stage of n samples has ⌊n·p_i⌋ or ⌈n·p_i⌉ of source i. The largest remainders are rounded up, and a remainder is
-    the n·p_i − ⌊n·p_i⌋ of the stage plus what the source lacks from earlier stages. Many short stages therefore follow
-    the sum of their shares. Within a stage, the number grows evenly from step to step, as ``Quotas`` let it.
+    Without a key, a stage of n samples has ⌊n·p_i⌋ or ⌈n·p_i⌉ of source i. The largest remainders are rounded up. A
+    remainder is n·p_i − ⌊n·p_i⌋ plus the number of samples that the source lacks from earlier stages, so many short
+    stages follow the sum of their shares. Within a stage, the number grows evenly from step to step, as in ``Quotas``.
 
     Args:
         firsts: First step of each stage, rising from 0.

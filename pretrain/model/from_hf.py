@@ -49,7 +49,7 @@ def from_hf(
         seed: Seed of random rows.
         extension: New subwords.
         initialise: First values of the rows of the extension (see ExtendSpec).
-        length: Length of the longest row.
+        length: Number of tokens of the longest row (default: not checked).
         dropout: Dropout rate (default: the checkpoint's rate for hidden states).
 
     Raises:

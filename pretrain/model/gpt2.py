@@ -7,7 +7,7 @@ The model is numerically equal to transformers' GPT2LMHeadModel. It differs from
 - LayerNorm precedes each sublayer, and one more follows the last layer. There is none after the embeddings.
 - The activation is the approximation of GELU by tanh.
 - The output is the transposed word embedding, without a bias or layers before it.
-- Initial weights of the layers whose output is added to the residual stream are smaller by √(2 · layers).
+- Initial weights of the layers whose output is added to the residual stream are divided by √(2 · layers).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class PreNormLayer(Layer):
 
 
 class CausalLM(LanguageModel):
-    """A causal language model of one or more languages. Its arguments are those of `LanguageModel`.
+    """A causal language model of one or more languages. Its arguments are those of ``LanguageModel``.
 
     ``norm`` is the LayerNorm after the last layer, and there is none after the embeddings.
     """

@@ -1,4 +1,4 @@
-"""RoBERTa's encoder (Liu et al. 2019), with the separate parts of `LanguageModel`.
+"""RoBERTa's encoder (Liu et al. 2019), with the separate parts of ``LanguageModel``.
 
 The model is numerically equal to transformers' RobertaForMaskedLM and BertForMaskedLM, and with a linear output to
 XLMWithLMHeadModel. Tokens attend to the whole row. A LayerNorm follows the embeddings and each sublayer.
@@ -28,7 +28,7 @@ class DenseHead(Head):
 
 
 class MaskedLM(LanguageModel):
-    """A masked language model of one or more languages. Its arguments are those of `LanguageModel`.
+    """A masked language model of one or more languages. Its arguments are those of ``LanguageModel``.
 
     ``norm`` is the LayerNorm after the embeddings.
     """
