@@ -1,7 +1,7 @@
 """A transformer language model with separate parts for languages, and losses at the labelled positions only.
 
-Each kind of model is a subclass: the encoder in ``pretrain.model.roberta`` and the decoder in ``pretrain.model.gpt2``. Work
-that no loss needs is left out. In an encoder, queries and the feed-forward network of the last layer, and the
+Each kind of model is a subclass: the encoder in ``pretrain.model.roberta`` and the decoder in ``pretrain.model.gpt2``.
+Work that no loss needs is left out. In an encoder, queries and the feed-forward network of the last layer, and the
 projection to the vocabulary, are computed only at the masked positions.
 """
 
