@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from synthlang.language import Language, bind_language, parse_language
 from synthlang.progress import Display
 from synthlang.reading import Reading
 from synthlang.sources import open_source
-from synthlang.sources.base import Source, counted_split, size_of, with_columns
+from synthlang.sources.base import Source, counted_split, lacks_morphology, size_of, with_columns
 from synthlang.sources.splits import NAMES, SPLITS
 from synthlang.sources.text import FileSource
 from synthlang.tasks import is_task, open_task
@@ -47,83 +48,137 @@ def derive_command(
 
     See ``synthlang.derive`` for the arguments, the result and the errors. ``spec`` is the source or the task.
     """
-    if is_task(spec) and vocabulary is not None:
-        raise InputError(
-            "the option is for a source of sentences, not for a task",
-            "--vocabulary",
-            hint="leave this option out",
-            code="conflict",
-        )
-    if fields and not is_task(spec):
-        reason = "the option is for a labelled task (nli:, qa:), not for a source of sentences"
-        raise InputError(reason, "--field", hint="leave this option out", code="conflict")
-    if out.exists() and not (out / "manifest.json").is_file() and not partial_of(out).exists():
-        raise exists_already(out)  # before anything is parsed or trained
-    spoken = parse_language(language)
+    _check_options(spec, fields, vocabulary, out)
     options = {"parser": parser, "vocabulary": vocabulary, "counts": counts, "licence": licence}
     command = rebuild_command(spec, options, fields)
     with Display() as display:
-        parse = _parser(parser, cache, workers, display) if parser is not None else None
+        job = _Job(spec, parse_language(language), out, command, licence, counts, display)
+        parsing = None if parser is None else _Parsing(parser, cache, workers, display)
         if is_task(spec):
-            _derive_task(spec, spoken, out, parse, tuple(fields), licence, counts, command, display)
+            _derive_task(job, parsing, tuple(fields))
             return []
-        opened = with_columns(open_source(spec), spoken.requires)
-        _show_files(spec, opened, display)
-        source = opened if parse is None else parse(opened)
-        text, split = _counted(source, counts)
-        if split is not None:
-            display.message(f"words are counted in the split {split}")
-        learned_on = source if "train" in source.splits and split is None else text
-        tokens = _vocabulary(spoken, learned_on, split, vocabulary)
-        spoken = bind_language(spoken, text, tokens, split)
-        spoken = bind_language(spoken, source, tokens)
-        exported = export_language(
-            source,
-            spoken,
-            out,
-            source_name=spec,
-            workers=workers,
-            progress=display.counter(f"derive {spoken.name}", partial(size_of, source)),
-            licence=licence,
-            command=command,
-            vocabulary=tokens,
-            counted_in=split,
-        )
-        if tokens is not None:
-            from synthlang.vocabulary import UNK
-
-            first = spoken.derive(next(iter(source.batches(source.splits[0]))))
-            reading = Reading.of(spoken.encode(first, tokens), UNK)
-            display.message(f"{spoken.name}: {reading} (in the first {len(first):,} sentences)")
-        sizes = ((SPLITS[theirs], size["kept"]) for theirs, size in exported["splits"].items())
-        display.message(f"{out}: " + ", ".join(f"{split} {n} sentences" for split, n in sizes))
-        for split, reasons in exported["counts"].items():
-            for reason, number in reasons.items():
-                display.message(f"{SPLITS[split]}: {reason}: {number}")
+        source, spoken = _derive_source(job, parsing, vocabulary, workers)
     return _first(source, spoken, examples)
 
 
-def _derive_task(
-    spec: str,
-    spoken: Language,
-    out: Path,
-    parse: Callable[[Source], Source] | None,
-    fields: tuple[str, ...],
-    licence: str | None,
-    counts: str | None,
-    command: str,
-    display: Display,
+def _check_options(spec: str, fields: Sequence[str], vocabulary: str | None, out: Path) -> None:
+    """Raise InputError for options that do not fit, and for an output that exists, before anything is parsed."""
+    reason, option = "", "--vocabulary"
+    if is_task(spec) and vocabulary is not None:
+        reason = "the option is for a source of sentences, not for a task"
+    elif fields and not is_task(spec):
+        reason, option = "the option is for a labelled task (nli:, qa:), not for a source of sentences", "--field"
+    if reason:
+        raise InputError(reason, option, hint="leave this option out", code="conflict")
+    if out.exists() and not (out / "manifest.json").is_file() and not partial_of(out).exists():
+        raise exists_already(out)
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What is derived, and the folder for it.
+
+    Attributes:
+        spec: The source or the task, as the user wrote it.
+        language: The derived language.
+        out: Folder to write.
+        command: Command that rebuilds the folder, for the card.
+        licence: SPDX id, or None.
+        counts: Split or source whose words are counted, or None.
+        display: Display of progress and messages.
+    """
+
+    spec: str
+    language: Language
+    out: Path
+    command: str
+    licence: str | None
+    counts: str | None
+    display: Display
+
+
+@dataclass(frozen=True)
+class _Parsing:
+    """The parser of ``--parser``, with its cache and its processes."""
+
+    parser: str
+    cache: Path | None
+    workers: int
+    display: Display
+
+    def of(self, source: Source, language: Language) -> Source:
+        """Return a source with trees, and with features and lemmas that only the parser can give the language.
+
+        Raises:
+            InputError: The parser is not installed, or has no lemmatizer although the language needs lemmas.
+        """
+        from synthlang.parsing import ParsedSource, open_engine
+
+        engine = open_engine(self.parser, morphology=lacks_morphology(source, language.requires))
+        counter = self.display.counter("parse", partial(size_of, source))
+        return ParsedSource(source, engine, self.cache, workers=self.workers, report=counter)
+
+
+def _derive_source(
+    job: _Job, parsing: _Parsing | None, vocabulary: str | None, workers: int
+) -> tuple[Source, Language]:
+    """Derive a source of sentences, and return the source with its columns and the language with its counts."""
+    display = job.display
+    opened = with_columns(open_source(job.spec), job.language.requires)
+    _show_files(job.spec, opened, display)
+    source = opened if parsing is None else parsing.of(opened, job.language)
+    text, split = _counted(source, job.counts)
+    if split is not None:
+        display.message(f"words are counted in the split {split}")
+    learned_on = source if "train" in source.splits and split is None else text
+    tokens = _vocabulary(job.language, learned_on, split, vocabulary)
+    spoken = bind_language(bind_language(job.language, text, tokens, split), source, tokens)
+    exported = export_language(
+        source,
+        spoken,
+        job.out,
+        source_name=job.spec,
+        workers=workers,
+        progress=display.counter(f"derive {spoken.name}", partial(size_of, source)),
+        licence=job.licence,
+        command=job.command,
+        vocabulary=tokens,
+        counted_in=split,
+    )
+    _show_export(job, source, spoken, tokens, exported)
+    return source, spoken
+
+
+def _show_export(
+    job: _Job, source: Source, spoken: Language, tokens: Vocabulary | None, exported: Mapping[str, Any]
 ) -> None:
-    task = open_task(spec)
-    _show_files(spec, getattr(task, "source", task), display)
+    """Report tokens per word, the sizes of the splits, and counts of changes."""
+    if tokens is not None:
+        from synthlang.vocabulary import UNK
+
+        first = spoken.derive(next(iter(source.batches(source.splits[0]))))
+        reading = Reading.of(spoken.encode(first, tokens), UNK)
+        job.display.message(f"{spoken.name}: {reading} (in the first {len(first):,} sentences)")
+    sizes = ((SPLITS[theirs], size["kept"]) for theirs, size in exported["splits"].items())
+    job.display.message(f"{job.out}: " + ", ".join(f"{split} {n} sentences" for split, n in sizes))
+    for split, reasons in exported["counts"].items():
+        for reason, number in reasons.items():
+            job.display.message(f"{SPLITS[split]}: {reason}: {number}")
+
+
+def _derive_task(job: _Job, parsing: _Parsing | None, fields: tuple[str, ...]) -> None:
+    """Derive a labelled task."""
+    display = job.display
+    task = with_columns(open_task(job.spec), job.language.requires)
+    _show_files(job.spec, getattr(task, "source", task), display)
     task.field_rows(fields)
-    if parse is not None:
-        task = ParsedTask(task, parse)
-    text, split = _counted(task.as_source(), counts)
-    spoken = bind_language(spoken, text, split=split)
+    if parsing is not None:
+        task = ParsedTask(task, lambda source: parsing.of(source, job.language))
+    text, split = _counted(task.as_source(), job.counts)
+    spoken = bind_language(job.language, text, split=split)
     progress = display.counter("derive", partial(size_of, task))
     manifest = export_task(
-        task, spoken, out, fields=fields or None, licence=licence, command=command, progress=progress
+        task, spoken, job.out, fields=fields or None, licence=job.licence, command=job.command, progress=progress
     )
     for split, reasons in manifest["read"].items():
         for reason, count in reasons.items():
@@ -134,7 +189,7 @@ def _derive_task(
         for split, reasons in splits.items():
             for reason, count in reasons.items():
                 display.message(f"{config} {split}: {reason}: {count}")
-    display.message(f"written: {out}")
+    display.message(f"written: {job.out}")
 
 
 def _show_files(spec: str, source: object, display: Display) -> None:
@@ -181,13 +236,3 @@ def _first(source: Source, language: Language, number: int) -> list[tuple[str, s
                 some = rewrite.take(np.arange(min(number, len(rewrite))))
                 return list(zip(some.source(batch).texts(), some.apply(batch).texts(), strict=True))
     return []
-
-
-def _parser(parser: str, cache: Path | None, workers: int, display: Display) -> Callable[[Source], Source]:
-    """Return a function that adds the trees of a parser to a source."""
-    from synthlang.parsing import ParsedSource, open_engine
-
-    engine = open_engine(parser)
-    return lambda source: ParsedSource(
-        source, engine, cache, workers=workers, report=display.counter("parse", partial(size_of, source))
-    )

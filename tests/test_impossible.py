@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from dataclasses import dataclass
 from functools import cache
 from string import punctuation
 from typing import Any
@@ -17,6 +18,7 @@ from pretrain.prepare import prepare
 from synthlang.config import parse
 from synthlang.corpus import Corpus, Sentence
 from synthlang.derive_command import derive_command
+from synthlang.errors import InputError
 from synthlang.language import Language, bind_language, checked_source, parse_language
 from synthlang.sources import open_source
 from synthlang.store import Store
@@ -383,6 +385,65 @@ def test_a_run_reads_the_lemmas_and_features_of_its_treebank(tmp_path):
     assert [member.source.columns for member in plain.languages] == [
         member.source.columns for member in named.languages
     ]
+
+
+SMALL = "builtin:mini-english?types=500&sentences=60&dev=0&test=20"
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        "pos:conllu:{}",
+        f"pos:{SMALL}",
+        f"minimal:{SMALL}",
+        f"nli:{SMALL}",
+        f"ner:{SMALL}",
+        f"slots:{SMALL}",
+        f"qa:{SMALL}",
+    ],
+)
+def test_a_task_has_the_lemmas_and_features_that_a_hop_reads(tmp_path, task):
+    write_treebank(tmp_path)
+    found = []
+    for number, more in enumerate(("", "?feats&lemma")):
+        spec = task.format(tmp_path) + (more.replace("?", "&") if "?" in task else more)
+        derive_command(spec, "impossible/word-hop", tmp_path / str(number))
+        found.append(pq.read_table(tmp_path / str(number) / "data" / "derived" / "train.parquet"))
+    assert found[0].equals(found[1]) and len(found[0])
+
+
+@dataclass(frozen=True)
+class Lemmas:
+    """A parser for which the first word is a verb in the third person. Each word is its own lemma."""
+
+    columns: tuple[str, ...]
+    fingerprint = name = version = "lemmas"
+
+    def parse(self, sentences):
+        return [self._parsed([*words]) for words in sentences]
+
+    def _parsed(self, words):
+        rest = len(words) - 1
+        tags = {"upos": ["VERB", *["NOUN"] * rest], "head": [0, *[1] * rest], "deprel": ["root", *["dep"] * rest]}
+        feats = ["Number=Sing|Person=3|Tense=Pres|VerbForm=Fin", *["_"] * rest]
+        return {"form": words, **tags, "lemma": words, "feats": feats}
+
+
+def test_a_parser_gives_the_lemmas_and_features_that_a_text_has_not(tmp_path, monkeypatch):
+    (tmp_path / "train.txt").write_text("cleans it well on every day .\n" * 3, encoding="utf-8")
+    asked = []
+
+    def opened(spec, morphology=False):
+        asked.append(morphology)
+        return Lemmas(("form", "upos", "head", "deprel", *(("feats", "lemma") if morphology else ())))
+
+    monkeypatch.setattr("synthlang.parsing.open_engine", opened)
+    for number, language in enumerate(("impossible/word-hop", "sov")):
+        out = tmp_path / str(number)
+        derive_command(f"text:{tmp_path}", language, out, parser="spacy:x", cache=tmp_path / "c")
+    assert asked == [True, False]
+    with pytest.raises(InputError, match="needs the column 'lemma'"):
+        derive_command(f"text:{tmp_path}", "impossible/word-hop", tmp_path / "none")
 
 
 # --- the flag

@@ -17,6 +17,7 @@ from probes.models.opening import open_pretrained
 from probes.results.measures import probe_values, range_of
 from probes.scoring import Scored
 from synthlang.corpus import Corpus
+from synthlang.language import parse_language
 from synthlang.tasks import open_task
 from synthlang.vocabulary import Encoded
 from tests.refusals import refused
@@ -45,6 +46,13 @@ def preferring(run, words):
     for reader in (opened.source, opened.target):
         weights[reader.encode(reader.language.derive(corpus)).ids] = 1000.0
     return unigram(run, weights)
+
+
+def test_pairs_of_the_grammar_are_derived_in_a_language_that_reads_lemmas(run):
+    opened = open_pretrained(str(run), None)
+    hop = replace(opened, target=replace(opened.target, language=parse_language("impossible/word-hop")))
+    found = probed(hop, "minimal_pairs", minimal_pairs={"items": ITEMS}).values
+    assert found["languages"]["target"]["pairs"] > 0
 
 
 def test_a_model_that_knows_the_right_words_is_always_right_and_one_that_knows_the_others_never(run, tmp_path):

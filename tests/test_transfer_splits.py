@@ -9,10 +9,11 @@ import pytest
 
 from probes.transfer.config import TransferConfig
 from probes.transfer.run import Transfer
-from probes.transfer.splits import ONE_ONLY, OTHER_LABEL, load_data, mixed_batches
+from probes.transfer.splits import ONE_ONLY, OTHER_LABEL, Split, load_data, mixed_batches, with_morphology
 from synthlang.config import parse
 from synthlang.corpus import Column
 from synthlang.language import parse_language
+from synthlang.tasks import open_task
 from synthlang.tasks.batch import TaskBatch, join_batches
 from synthlang.tasks.derive import derive_task
 from tests.refusals import refused
@@ -169,7 +170,7 @@ def test_each_item_once_with_a_text_that_is_drawn(run, files, natural):
 def test_trees_of_one_set_alone_are_no_matter(run, files, monkeypatch):
     """A parser reads the source's sets, the target's stay as they are."""
     folder, _ = files
-    monkeypatch.setattr("synthlang.parsing.open_engine", lambda spec: None)
+    monkeypatch.setattr("synthlang.parsing.open_engine", lambda spec, **_: None)
     monkeypatch.setattr("synthlang.parsing.ParsedSource", lambda source, engine, report: Trees(source))
     settings = {"train": f"nli:{folder / 'en'}", "target": {"test": f"nli:{folder / 'xx.tsv'}"}}
     natural = replace(run, natural=True)
@@ -182,6 +183,14 @@ def test_trees_of_one_set_alone_are_no_matter(run, files, monkeypatch):
 
 
 # --- real data ---
+
+
+def test_a_language_that_reads_lemmas_gets_them_without_another_fingerprint_of_the_items():
+    splits = {"train": Split(open_task(f"pos:{MINI}"), "train")}
+    [plain, more] = [splits["train"], with_morphology(splits, [parse_language("impossible/word-hop")])["train"]]
+    assert "lemma" not in plain.task.columns and {"feats", "lemma"} <= {*more.task.columns}
+    assert more.fingerprint == plain.fingerprint and more.items().strings(0) == plain.items().strings(0)
+    assert with_morphology(splits, [parse_language("sov")])["train"] is plain
 
 
 def test_training_items_in_another_order_leave_the_test_items(run, tmp_path):

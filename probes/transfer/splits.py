@@ -10,7 +10,8 @@ dev LANGUAGE              dev items of an additional language for model selectio
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import NamedTuple
@@ -27,7 +28,7 @@ from synthlang.language import Language, bind_language
 from synthlang.progress import Report, silent
 from synthlang.rng import key_of, uniform_of_keys
 from synthlang.sources import open_source
-from synthlang.sources.base import HINTS, MORPHOLOGY, because, size_of
+from synthlang.sources.base import HINTS, MORPHOLOGY, because, lacks_morphology, size_of, with_columns
 from synthlang.tasks import TaskSet, choose, derive_task, split_for
 from synthlang.tasks.batch import TaskBatch, join_batches
 from synthlang.tasks.derive import DerivedTask
@@ -45,15 +46,17 @@ class Split:
     Attributes:
         task: The task set.
         name: The name of the split, such as train.
+        known: Fingerprint of the same items without columns that only a derived language reads, or None.
     """
 
     task: TaskSet
     name: str
+    known: str | None = None
 
     @property
     def fingerprint(self) -> str:
         """The fingerprint of the task set and the name of the split."""
-        return fingerprint("task-split", task=self.task.fingerprint, split=self.name)
+        return self.known or fingerprint("task-split", task=self.task.fingerprint, split=self.name)
 
     def items(self, limit: int | None = None) -> TaskBatch:
         """Return the first ``limit`` items (default: all).
@@ -194,28 +197,59 @@ def check_columns(language: Language, splits: Splits) -> None:
             raise InputError(reason, keys="language", hint=hint, code="missing")
 
 
-def parsed(splits: Splits, parser: str | None, report: Report) -> Splits:
-    """Add trees from a parser (``spacy:NAME`` or ``stanza:NAME``) to the sets, if ``parser`` is given.
+def with_morphology(splits: Splits, languages: Iterable[Language]) -> Splits:
+    """Add the features and lemmas that the languages read, if the sources have them. The items stay the same."""
+    names = [name for language in languages for name in language.requires]
+    tasks = {id(split.task): with_columns(split.task, names) for split in splits.values()}
+    return {
+        name: split if (task := tasks[id(split.task)]) is split.task else Split(task, split.name, split.fingerprint)
+        for name, split in splits.items()
+    }
+
+
+def annotated(splits: Splits, parser: str | None, languages: Sequence[Language], report: Report) -> Splits:
+    """Add the columns that the languages read: from the sources, and from a parser if one is given.
+
+    Args:
+        splits: The sets.
+        parser: The parser (``spacy:NAME`` or ``stanza:NAME``), or None.
+        languages: The languages in which items are derived.
+        report: Called with the progress of the parser.
 
     Raises:
-        InputError: The parser is not installed. Parsing itself starts when items are read.
+        InputError: The parser is not installed, or has no lemmatizer although a language needs lemmas. Parsing itself
+            starts when items are read.
     """
+    splits = with_morphology(splits, languages)
     if parser is None:
         return splits
     from synthlang.parsing import ParsedSource, open_engine
     from synthlang.tasks.derive import ParsedTask
 
-    engine = open_engine(parser)
+    names = [name for language in languages for name in language.requires]
 
     def with_trees(task: TaskSet) -> TaskSet:
         def count(part: str, amount: int) -> None:
             report(f"parse {task.name}", amount, size_of(task.as_source(), part) or amount, part)
 
+        engine = open_engine(parser, morphology=lacks_morphology(task, names))
         return ParsedTask(task, lambda source: ParsedSource(source, engine, report=count))
 
     tasks = {id(split.task): split.task for split in splits.values()}
     done = {key: with_trees(task) for key, task in tasks.items()}
-    return {name: replace(split, task=done[id(split.task)]) for name, split in splits.items()}
+    return {name: Split(done[id(split.task)], split.name) for name, split in splits.items()}
+
+
+def _derived_languages(config: TransferConfig, pretrained: Pretrained) -> list[Language]:
+    """Return the languages in which items of the source language are derived."""
+    found = [] if config.train_language is None else [config.train_language]
+    if not pretrained.natural:
+        found.append(pretrained.target.language)
+    for also in config.dev_also:
+        if also.dev is None:
+            with suppress(InputError):  # raised where the set is read
+                found.append(pretrained.reader_of(also.language, natural=False).language)
+    return found
 
 
 def trained_in(config: TransferConfig, pretrained: Pretrained, splits: Splits) -> Splits:
@@ -230,7 +264,7 @@ def trained_in(config: TransferConfig, pretrained: Pretrained, splits: Splits) -
     language = _bound(config.train_language, pretrained, splits["train"].task)
     check_columns(language, own)
     derived = {id(split.task): DerivedTask(split.task, language) for split in own.values()}
-    return {**splits, **{name: replace(split, task=derived[id(split.task)]) for name, split in own.items()}}
+    return {**splits, **{name: Split(derived[id(split.task)], split.name) for name, split in own.items()}}
 
 
 @dataclass(frozen=True)
@@ -286,7 +320,8 @@ def load_data(config: TransferConfig, pretrained: Pretrained, report: Report = s
             model has no language of ``dev_also``, or if the test sets of ``mixed`` are not translations.
     """
     task, (splits, own, also) = open_splits(config, pretrained.text, pretrained.length)
-    splits = trained_in(config, pretrained, parsed(splits, config.parser, report))
+    languages = _derived_languages(config, pretrained)
+    splits = trained_in(config, pretrained, annotated(splits, config.parser, languages, report))
     language = pretrained.target.language
     if not pretrained.natural:
         language = _bound(language, pretrained, splits["train"].task)
@@ -379,7 +414,8 @@ def load_training(config: TransferConfig, pretrained: Pretrained, report: Report
         InputError: As in `open_training`, or a set has no items or lacks a column that the training language needs.
     """
     task, splits = open_training(config, pretrained.text, pretrained.length)
-    splits = trained_in(config, pretrained, parsed(splits, config.parser, report))
+    languages = [] if config.train_language is None else [config.train_language]
+    splits = trained_in(config, pretrained, annotated(splits, config.parser, languages, report))
     sets = _natural("source", splits, pretrained.source, config)
     _check_left(sets, config)
     return TransferData(task, sets, pretrained.target.language, {"source": _fingerprints(splits)})

@@ -221,8 +221,8 @@ def open_spacy(name: str, convert: bool = True, morphology: bool = False) -> Spa
         reason = "a pipeline with ClearNLP labels must have a tagger (Penn Treebank tags) for the conversion to UD"
         raise InputError(reason, path, hint="use a pipeline with a tagger, or one whose labels are UD", code="missing")
     if morphology and not {"lemmatizer", "trainable_lemmatizer"} & set(components):
-        reason = "the pipeline has no lemmatizer, which --morphology needs"
-        raise InputError(reason, path, hint="use another pipeline, or leave --morphology out", code="missing")
+        reason = "the pipeline has no lemmatizer, and lemmas and features are needed"
+        raise InputError(reason, path, hint="use a pipeline with a lemmatizer, or do without lemmas", code="missing")
     own = f"{meta.get('lang', 'xx')}_{meta.get('name', 'pipeline')}"
     libraries = {"spacy": version("spacy"), "model": str(meta.get("version", ""))}
     files = (p for p in sorted(path.rglob("*")) if p.is_file() and "__pycache__" not in p.parts)
@@ -388,8 +388,8 @@ def open_stanza(name: str, morphology: bool = False) -> StanzaEngine:
         folder, lang = Path(os.environ.get("STANZA_RESOURCES_DIR") or _default_resources()), name.strip().lower()
         models = _packages(folder, lang)
     if morphology and not any(model.partition("/")[0] == "lemma" for model in models):
-        reason = "no lemmatizer is named, which --morphology needs"
-        raise InputError(reason, folder, hint="use other models, or leave --morphology out", code="missing")
+        reason = "the models have no lemmatizer, and lemmas and features are needed"
+        raise InputError(reason, folder, hint="use models with a lemmatizer, or do without lemmas", code="missing")
     added = _marked(morphology)
     mark = fingerprint("stanza", format=STANZA_FORMAT, library=library, lang=lang, models=models, **added)
     columns = (*StanzaEngine.columns, *added.get("morphology", ()))

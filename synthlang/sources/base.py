@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from os import PathLike
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -20,8 +20,8 @@ SLOTS = "use slots:PATH; CoNLL-U has slots only as Slot=B-time in its last colum
 MORPHOLOGY = ("feats", "lemma")
 """Columns of features and lemmas, which a source reads only if an option or a language names them."""
 MORPHOLOGICAL = (
-    "use a treebank (conllu:PATH), or parse the source with synthlang parse --morphology; "
-    "a task of a treebank or of mini-english takes ?feats&lemma"
+    "use a treebank (conllu:PATH) with features and lemmas, or a parser with a lemmatizer: --parser spacy:NAME, "
+    "or synthlang parse --morphology"
 )
 HINTS = {
     **dict.fromkeys(("upos", "head", "deprel"), PARSED),
@@ -128,14 +128,31 @@ def check_split(source: Source, split: str, name: str) -> None:
         raise InputError(f"the source has no split {split!r}, only {has}", name, hint=hint, code="missing")
 
 
-def with_columns(source: Source, names: Sequence[str]) -> Source:
-    """Return the source with those columns among ``names`` that it reads only on request (MORPHOLOGY).
+class HasColumns(Protocol):
+    """A source, or a task of labelled items."""
 
-    The other columns and the sentences are the same.
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the word columns."""
+        ...
+
+
+S = TypeVar("S", bound=HasColumns)
+
+
+def with_columns(source: S, names: Sequence[str]) -> S:
+    """Return the source or task with those columns among ``names`` that it reads only on request (MORPHOLOGY).
+
+    The other columns, the sentences and the items are the same.
     """
     more = [name for name in MORPHOLOGY if name in names and name not in source.columns]
-    add = getattr(source, "with_morphology", None)
+    add: Callable[[list[str]], S] | None = getattr(source, "with_morphology", None)
     return source if add is None or not more else add(more)
+
+
+def lacks_morphology(source: HasColumns, names: Sequence[str]) -> bool:
+    """Return True if ``names`` has features or lemmas that the source or task has not."""
+    return any(name in MORPHOLOGY and name not in source.columns for name in names)
 
 
 def require_columns(source: Source, names: Sequence[str], name: str, purpose: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -72,6 +72,10 @@ class TaskSet(ABC):
     def size(self, split: str) -> int | None:  # noqa: ARG002  subclasses use it
         """Return the approximate number of items in a split, or None if it is unknown (see ``size_of``)."""
         return None
+
+    def with_morphology(self, names: Sequence[str]) -> TaskSet:  # noqa: ARG002  subclasses use it
+        """Return the task with those of the columns of MORPHOLOGY that it can read besides its own."""
+        return self
 
     def check(self, split: str, hint: str = "") -> None:
         """Check that the task has a split.
@@ -255,6 +259,9 @@ class MiniEnglishTask(GroupTask):
         self.splits = tuple(split for split in source.splits if source.size(split))
         tags = () if self.tags is None or self.tags in source.columns else (self.tags,)
         self.columns = (*source.columns, *tags)
+
+    def with_morphology(self, names: Sequence[str]) -> MiniEnglishTask:
+        return type(self)(self.source.with_morphology(names))
 
     @property
     def fingerprint(self) -> str:

@@ -20,7 +20,7 @@ from synthlang.errors import InputError
 from synthlang.fingerprint import fingerprint
 from synthlang.language import Language
 from synthlang.rewrite import INSERTED, Rewrite
-from synthlang.sources.base import Source
+from synthlang.sources.base import Source, with_columns
 from synthlang.tasks.base import SentencesOf, TaskSet
 from synthlang.tasks.batch import Answers, TaskBatch
 
@@ -141,6 +141,7 @@ class DerivedTask(TaskSet):
     """A task whose items are all derived in a bound language (see ``bind_language``)."""
 
     def __init__(self, task: TaskSet, language: Language) -> None:
+        task = with_columns(task, language.requires)
         self.task, self.language = task, language
         self.name, self.kind, self.fields = f"{task.name} in {language.name}", task.kind, task.fields
         self.tags, self.label_name, self.licence = task.tags, task.label_name, task.licence

@@ -43,7 +43,7 @@ from synthlang.export.shard import SPLIT_NAMES
 from synthlang.files import claimed_folder, write_json
 from synthlang.fingerprint import fingerprint, sha256_file
 from synthlang.language import Language, bind_language, portable, write_spec
-from synthlang.sources.base import listed
+from synthlang.sources.base import listed, with_columns
 from synthlang.sources.hub_data import SPACED
 from synthlang.strict_yaml import write_yaml
 from synthlang.tasks.base import TaskSet
@@ -52,6 +52,8 @@ from synthlang.tasks.derive import derive_task
 
 FORMAT = 3  # 2: the manifest has checksums of every file; 3: columns of texts are marked as separated by single spaces
 Progress = Callable[[str, int], None]
+Configs = dict[str, tuple[int, ...] | None]
+"""Name of each configuration → indices of the fields to derive, or None for all fields."""
 TAG_NAMES = {"ner": "ner_tags", "slot": "slots"}
 TREE = ("upos", "head", "deprel")  # columns of a task whose tags are relations
 
@@ -131,14 +133,31 @@ LABELS = {
 
 def task_card(task: TaskSet, manifest: Mapping[str, Any], licence: str | None, command: str | None) -> str:
     """Return the card of the data set folder that ``manifest`` describes."""
-    items, mixed = manifest["items"], manifest["fields"]["mixed"]
     # The card has the name of the files, but not their folder.
     title = f"{task.name if ':builtin:' in task.name else PurePath(task.name).name} in {manifest['language']['name']}"
+    fingerprints = [("this data set", manifest["fingerprint"]), *manifest["parents"].items()]
+    about = (
+        "A labelled task set in a synthetic language, made by synthlang. "
+        "An id names the same item in all configurations."
+    )
+    sections = [
+        ("", about),
+        *_content_sections(task, manifest),
+        ("Licence", _licence_note(licence)),
+        ("Language", code_block(write_yaml(manifest["language"]), "yaml")),
+        *([("How to reproduce it", code_block(command, "sh"))] if command else []),
+        ("Fingerprints", markdown_table(("artifact", "fingerprint"), fingerprints)),
+    ]
+    return write_card(title, _card_header(task, manifest["items"], title, licence), sections)
+
+
+def _card_header(task: TaskSet, items: Mapping[str, Mapping[str, int]], title: str, licence: str | None) -> Any:
+    """Return the header of the card, with the files of each configuration that has items."""
     configs = [
         card_config(config, {s: f"data/{config}/{s}.parquet" for s, n in splits.items() if n}, config == "derived")
         for config, splits in items.items()
     ]
-    header = card_header(
+    return card_header(
         configs,
         pretty_name=title,
         licence=licence or UNKNOWN_LICENCE,
@@ -146,33 +165,28 @@ def task_card(task: TaskSet, manifest: Mapping[str, Any], licence: str | None, c
         tags=["synthlang", "synthetic-language"],
         task_categories=[CATEGORIES[task.kind]],
     )
+
+
+def _content_sections(task: TaskSet, manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the sections on configurations, labels, numbers of items and changes."""
+    items, mixed = manifest["items"], manifest["fields"]["mixed"]
     which = [(c, ABOUT[c] + (f": {', '.join(mixed)}" if c == "mixed" else "")) for c in items]
     sizes = [(config, split, n) for config, splits in items.items() for split, n in splits.items()]
     told = {"read": manifest["read"], **manifest["changes"]}
     happened = [(c, s, reason, n) for c, of in told.items() for s, counts in of.items() for reason, n in counts.items()]
     changed = markdown_table(("config", "split", "reason", "times"), happened) if happened else "Nothing."
-    fingerprints = [("this data set", manifest["fingerprint"]), *manifest["parents"].items()]
-    about = (
-        "A labelled task set in a synthetic language, made by synthlang. "
-        "An id names the same item in all configurations."
-    )
-    allowed = (
-        "The licence of the original task set applies; check it before you share this data set."
-        if licence is None
-        else f"{licence}, as far as the licence of the original task set allows."
-    )
-    sections = [
-        ("", about),
+    return [
         ("Configurations", markdown_table(("config", "content"), which)),
         ("Labels", LABELS.get(task.tags or "", LABELS[task.kind])),
         ("Items", markdown_table(("config", "split", "items"), sizes)),
         ("What was left out or changed", changed),
-        ("Licence", allowed),
-        ("Language", code_block(write_yaml(manifest["language"]), "yaml")),
-        *([("How to reproduce it", code_block(command, "sh"))] if command else []),
-        ("Fingerprints", markdown_table(("artifact", "fingerprint"), fingerprints)),
     ]
-    return write_card(title, header, sections)
+
+
+def _licence_note(licence: str | None) -> str:
+    if licence is None:
+        return "The licence of the original task set applies; check it before you share this data set."
+    return f"{licence}, as far as the licence of the original task set allows."
 
 
 def export_task(
@@ -207,8 +221,9 @@ def export_task(
     """
     licence = licence or task.licence
     check_licence(licence or UNKNOWN_LICENCE)
+    task = with_columns(task, language.requires)
     language = bind_language(language, task.as_source())
-    configs: dict[str, tuple[int, ...] | None] = {"parent": (), "derived": None}
+    configs: Configs = {"parent": (), "derived": None}
     if fields is not None:
         configs["mixed"] = task.field_rows(fields)
     parents = {"task": task.fingerprint, "language": language.fingerprint}
@@ -216,22 +231,6 @@ def export_task(
     if folder.exists():
         return finished_export(folder, name)
     with claimed_folder(folder) as temporary:
-        items: dict[str, dict[str, int]] = {config: {} for config in configs}
-        changes: dict[str, dict[str, dict[str, int]]] = {config: {} for config in configs if config != "parent"}
-        read = {}
-        for split in task.splits:
-            of_split = SPLIT_NAMES[split]
-            read[of_split], sizes, happened = _write_split(task, split, language, configs, temporary, progress)
-            for config in configs:
-                items[config][of_split] = sizes[config]
-                changes.get(config, {})[of_split] = dict(happened[config])
-        for config in configs:
-            if not any(items[config].values()):
-                total = sum((Counter(counts) for counts in changes.get(config, {}).values()), Counter[str]())
-                reasons = listed(total) or "none was read"
-                reason = f"no item is left in the config {config!r} ({reasons})"
-                hint = "change the transforms that drop items, or name a larger task"
-                raise InputError(reason, task.name, hint=hint, code="empty")
         manifest: dict[str, Any] = {
             "fingerprint": name,
             "format": FORMAT,
@@ -239,9 +238,7 @@ def export_task(
             "language": portable(language)[0],
             "fields": {"all": list(task.fields), "mixed": None if fields is None else sorted(fields)},
             "parents": parents,
-            "items": items,
-            "read": read,
-            "changes": changes,
+            **_write_splits(task, language, configs, temporary, progress),
         }
         write_spec(language, temporary)
         (temporary / "README.md").write_text(task_card(task, manifest, licence, command), encoding="utf-8")
@@ -251,11 +248,40 @@ def export_task(
     return manifest
 
 
+def _write_splits(
+    task: TaskSet, language: Language, configs: Configs, folder: Path, progress: Progress | None
+) -> dict[str, dict[str, Any]]:
+    """Write all splits of every config.
+
+    Returns:
+        Entries of the manifest: ``items`` of each config and split, counts of the reader (``read``), and ``changes``.
+
+    Raises:
+        InputError: A config has no item in any split.
+    """
+    items: dict[str, dict[str, int]] = {config: {} for config in configs}
+    changes: dict[str, dict[str, dict[str, int]]] = {config: {} for config in configs if config != "parent"}
+    read = {}
+    for split in task.splits:
+        of_split = SPLIT_NAMES[split]
+        read[of_split], sizes, happened = _write_split(task, split, language, configs, folder, progress)
+        for config in configs:
+            items[config][of_split] = sizes[config]
+            changes.get(config, {})[of_split] = dict(happened[config])
+    for config in configs:
+        if not any(items[config].values()):
+            total = sum((Counter(counts) for counts in changes.get(config, {}).values()), Counter[str]())
+            reason = f"no item is left in the config {config!r} ({listed(total) or 'none was read'})"
+            hint = "change the transforms that drop items, or name a larger task"
+            raise InputError(reason, task.name, hint=hint, code="empty")
+    return {"items": items, "read": read, "changes": changes}
+
+
 def _write_split(
     task: TaskSet,
     split: str,
     language: Language,
-    configs: Mapping[str, tuple[int, ...] | None],
+    configs: Configs,
     folder: Path,
     progress: Progress | None,
 ) -> tuple[dict[str, int], Counter[str], dict[str, Counter[str]]]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from synthlang.corpus import Column
 from synthlang.fingerprint import fingerprint
 from synthlang.sources import READERS, open_source
-from synthlang.sources.base import Labelled, Source, remarks_of, require_columns, size_of
+from synthlang.sources.base import Labelled, Source, remarks_of, require_columns, size_of, with_columns
 from synthlang.sources.hub import HubSource
 from synthlang.sources.mini_english import MiniEnglish
 from synthlang.sources.mini_english.names import named_sentences
@@ -71,11 +71,14 @@ class WordTask(TaskSet):
 
     def __init__(self, name: str, source: Source, tags: str, needs: tuple[str, ...] = ()) -> None:
         require_columns(source, (tags, *needs), name, "the task")
-        self.name, self.source, self.tags = name, source, tags
+        self.name, self.source, self.tags, self._needs = name, source, tags, needs
         self.columns, self.licence = source.columns, getattr(source, "licence", None)
         # All other sources refuse an empty split themselves.
         can_be_empty = isinstance(source, MiniEnglish)
         self.splits = tuple(s for s in source.splits if not can_be_empty or size_of(source, s))
+
+    def with_morphology(self, names: Sequence[str]) -> WordTask:
+        return WordTask(self.name, with_columns(self.source, names), str(self.tags), self._needs)
 
     @property
     def fingerprint(self) -> str:

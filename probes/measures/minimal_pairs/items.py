@@ -11,6 +11,7 @@ from probes.measures.probe_input import ProbeInput
 from probes.models.pretrained import Role
 from synthlang.errors import InputError
 from synthlang.language import bind_language, checked_source
+from synthlang.sources.base import with_columns
 from synthlang.sources.limited import without_limit
 from synthlang.tasks import TaskSet, choose, derive_task, open_task, split_for
 from synthlang.tasks.batch import TaskBatch, join_batches
@@ -66,6 +67,8 @@ def read_items(given: ProbeInput) -> tuple[dict[Role, TaskBatch], dict[str, int]
     settings, pretrained = given.config.of(MinimalPairsConfig), given.pretrained
     language = pretrained.target.language
     task, split = open_items(settings.items or spec_of_text(pretrained.text), "items")
+    if given.is_other and settings.other is None:
+        task = with_columns(task, language.requires)
     own = _read(task, split, settings.most)
     found: dict[Role, TaskBatch] = {"source": own}
     counts = dict(own.counts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from synthlang.corpus import Sentence
 from synthlang.sources.mini_english.draw import sentence
@@ -19,12 +19,12 @@ def named_sentences(source: MiniEnglish, split: str, count: int) -> Iterator[Sen
     A sentence of dev or test has at least one held-out name (``World.held_out``), which training does not have. A
     model must therefore recognise a name by its context.
     """
-    return (Sentence(index, _named(c, split)) for index, c in source.contexts(split, count, "names"))
+    return (Sentence(index, _named(c, split, source.morphology)) for index, c in source.contexts(split, count, "names"))
 
 
-def _named(c: Context, split: str) -> Columns:
+def _named(c: Context, split: str, more: Sequence[str]) -> Columns:
     while True:  # this ends, because one sentence in a few is short and has a suitable name
-        columns = realise(sentence(c))
+        columns = realise(sentence(c), more)
         names = [word for word, tag in zip(columns["form"], columns["ner"], strict=True) if tag != "O"]
         if names and len(columns["form"]) <= LONGEST and c.world.suits(split, names):
             return columns

@@ -8,7 +8,7 @@ thousand pairs. Most pairs depend on the kinds of nouns (kinds.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from synthlang.corpus import Sentence
@@ -48,17 +48,17 @@ def nli_pairs(source: MiniEnglish, split: str, count: int) -> Iterator[NliPair]:
     """
     for index, c in source.contexts(split, count, "nli"):
         order = permutation(key_of("mini-english", "nli labels", source.seed, split, index // 3), 3)
-        yield _pair(c, index, LABELS[order[index % 3]], split)
+        yield _pair(c, index, LABELS[order[index % 3]], split, source.morphology)
 
 
-def _pair(c: Context, index: int, label: str, split: str) -> NliPair:
+def _pair(c: Context, index: int, label: str, split: str, more: Sequence[str]) -> NliPair:
     while True:  # this ends, because each attempt succeeds with a fair chance
         family = c.weighted("family")
         for _ in range(TRIES):
             plans = kind_pair(c, label, split) if family == "kind" else _plans(c, family, label)
             if plans is None:
                 continue
-            premise, hypothesis = realise(plans[0]), realise(plans[1])
+            premise, hypothesis = (realise(plan, more) for plan in plans)
             short = max(len(premise["form"]), len(hypothesis["form"])) <= LONGEST
             if short and premise["form"] != hypothesis["form"]:
                 return NliPair(Sentence(index, premise), Sentence(index, hypothesis), label)

@@ -95,21 +95,21 @@ def paragraphs(source: MiniEnglish, split: str, count: int) -> Iterator[Paragrap
     and questions are numbered through the split.
     """
     for index, c in source.contexts(split, -(-count // QUESTIONS), "questions"):
-        whole = _paragraph(c, index)
+        whole = _paragraph(c, index, source.morphology)
         yield replace(whole, questions=whole.questions[: count - index * QUESTIONS])
 
 
-def _paragraph(c: Context, index: int) -> Paragraph:
+def _paragraph(c: Context, index: int, more: Sequence[str]) -> Paragraph:
     while True:  # this ends, because most contexts allow questions
-        sentences, told = _context(c)
-        found = _questions(c, told) if sum(len(s["form"]) for s in sentences) <= CONTEXT else None
+        sentences, told = _context(c, more)
+        found = _questions(c, told, more) if sum(len(s["form"]) for s in sentences) <= CONTEXT else None
         if found is not None:
             numbered = enumerate(found, start=index * QUESTIONS)
             questions = tuple(Question(Sentence(n, columns), answer) for n, (columns, answer) in numbered)
             return Paragraph(tuple(Sentence(index, columns) for columns in sentences), questions)
 
 
-def _context(c: Context) -> tuple[list[Columns], list[_Told]]:
+def _context(c: Context, more: Sequence[str]) -> tuple[list[Columns], list[_Told]]:
     """Draw the sentences of a context, and the place of each fact."""
     left = facts(c, 2 + int(c.draw() * 2))
     sentences: list[Columns] = []
@@ -123,7 +123,7 @@ def _context(c: Context) -> tuple[list[Columns], list[_Told]]:
         elif second is not None:
             whole = replace(plan, adverbial=(link, second), adverbial_first=c.chance(0.4))
         root = sentence_node(whole)
-        sentences.append(columns_of(root))
+        sentences.append(columns_of(root, more))
         words = frozenset(sentences[-1]["form"])
         told.append(_Told(plan, _roles(plan), len(sentences) - 1, words, root))
         if second is not None:
@@ -132,11 +132,11 @@ def _context(c: Context) -> tuple[list[Columns], list[_Told]]:
     return sentences, told
 
 
-def _questions(c: Context, told: Sequence[_Told]) -> list[Asked] | None:
+def _questions(c: Context, told: Sequence[_Told], more: Sequence[str]) -> list[Asked] | None:
     found: list[Asked] = []
     for _ in range(QUESTIONS):
         make = _unanswered if c.chance(UNANSWERABLE) else _answered
-        tries = (make(c, told) for _ in range(TRIES))
+        tries = (make(c, told, more) for _ in range(TRIES))
         short = (new for new in tries if new is not None and len(new[0]["form"]) <= ASKED)
         question = next((new for new in short if not any(_alike(new, old) for old in found)), None)
         if question is None:
@@ -150,7 +150,7 @@ def _alike(one: Asked, other: Asked) -> bool:
     return one[0]["form"] == other[0]["form"] or (one[1] is not None and one[1] == other[1])
 
 
-def _answered(c: Context, told: Sequence[_Told]) -> Asked | None:
+def _answered(c: Context, told: Sequence[_Told], more: Sequence[str]) -> Asked | None:
     """Draw a question that exactly one fact may answer, or return None if this draw has no result.
 
     A question is often dropped if the sentence of the answer shares more words with it than any other sentence.
@@ -164,14 +164,14 @@ def _answered(c: Context, told: Sequence[_Told]) -> Asked | None:
     start, stop = _span(mine, asked)
     if stop - start > LONGEST:
         return None
-    columns = _worded(c, query, mine.fact)
+    columns = _worded(c, query, mine.fact, more)
     words = frozenset(columns["form"])
     shared = len(words & mine.words)
     hard = any(len(words & other.words) >= shared for other in told if other.sentence != mine.sentence)
     return (columns, Answer(mine.sentence, start, stop)) if hard or c.chance(EASY) else None
 
 
-def _unanswered(c: Context, told: Sequence[_Told]) -> Asked | None:
+def _unanswered(c: Context, told: Sequence[_Told], more: Sequence[str]) -> Asked | None:
     """Draw a question that no fact may answer, or return None if this draw has no result."""
     mine, asked = c.one(told).fact, c.weighted("asked")
     other = _changed(c, mine, [t.fact for t in told], asked)
@@ -180,7 +180,7 @@ def _unanswered(c: Context, told: Sequence[_Told]) -> Asked | None:
     query = _query(c, other, asked)
     if query is None or any(t.may_answer(query) for t in told):
         return None
-    return _worded(c, query, other), None
+    return _worded(c, query, other, more), None
 
 
 def _span(told: _Told, asked: str) -> Span:
@@ -245,7 +245,7 @@ def _simpler(c: Context, phrase: NounPhrase | None) -> NounPhrase | None:
     return replace(simple, determiner="the") if loose and c.chance(0.6) else simple
 
 
-def _worded(c: Context, query: _Query, fact: Clause) -> Columns:
+def _worded(c: Context, query: _Query, fact: Clause, more: Sequence[str]) -> Columns:
     plan, asked = replace(query.stated, mood="question"), query.asked
     phrase = fact.subject if asked == "subject" else fact.object
     person = phrase is not None and phrase.sense in "pg"
@@ -257,7 +257,7 @@ def _worded(c: Context, query: _Query, fact: Clause) -> Columns:
         plan.gap, plan.agreement, plan.passive, plan.agent = ("subject" if turned else "object"), "is", turned, turned
     elif plan.passive and c.chance(0.5):
         plan.passive = plan.agent = False
-    return realise(indirect(c, plan) if c.chance(0.15) else plan)
+    return realise(indirect(c, plan) if c.chance(0.15) else plan, more)
 
 
 def _changed(c: Context, fact: Clause, context: Sequence[Clause], asked: str) -> Clause | None:

@@ -12,7 +12,7 @@ under most intents: "buy two apples !", "tell me to buy two apples !" (remind), 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -75,14 +75,14 @@ def slot_sentences(source: MiniEnglish, split: str, count: int) -> Iterator[Slot
 
     Utterances of dev and test have a noun or a name that does not occur in train (``World.held_out``).
     """
-    return (_utterance(c, index, split) for index, c in source.contexts(split, count, "slots"))
+    return (_utterance(c, index, split, source.morphology) for index, c in source.contexts(split, count, "slots"))
 
 
-def _utterance(c: Context, index: int, split: str) -> SlotSentence:
+def _utterance(c: Context, index: int, split: str, more: Sequence[str]) -> SlotSentence:
     while True:  # this ends, because most utterances are short
         made = utterance(c)
         root = _tree(c, made)
-        columns = columns_of(root)
+        columns = columns_of(root, more)
         if len(columns["form"]) <= LONGEST and c.world.suits(split, columns["form"]):
             columns["slot"] = _tags(root, made, len(columns["form"]))
             return SlotSentence(Sentence(index, columns), made.intent)
