@@ -17,6 +17,8 @@ from synthlang.files import TEMPORARY, read_json
 from synthlang.hub_upload import Content, Repository, check_repository, folder_files, upload
 
 DONE, RECORD, CONFIG, METRICS = "done.json", "run.json", "config.yaml", "metrics.jsonl"
+SHARDS = ("*model-?????-of-?????.safetensors", "*model.safetensors.index.json")
+"""Paths of the parts of weights that are written in several files, and of their index."""
 
 
 def push_model_to_hub(folder: Path, repo_id: str, private: bool = True, api: Any | None = None) -> str:
@@ -31,7 +33,7 @@ def push_model_to_hub(folder: Path, repo_id: str, private: bool = True, api: Any
     Raises:
         InputError: As for ``model_repository``, or the upload fails.
     """
-    return upload(model_repository(folder, repo_id), private, api)[0]
+    return upload(model_repository(folder, repo_id), private, api).address
 
 
 def model_repository(folder: Path, repo_id: str, sections: Sequence[tuple[str, str]] = ()) -> Repository:
@@ -63,7 +65,8 @@ def model_repository(folder: Path, repo_id: str, sections: Sequence[tuple[str, s
     files = {name: content for name, content in folder_files(export).items() if TEMPORARY not in name}
     if export.name == EXPORT:
         files |= _of_run(run, repo_id, done, sections)
-    return Repository(repo_id, "model", f"synthlang model {done['fingerprint']}", files)
+    note = f"synthlang model {done['fingerprint']}"
+    return Repository(repo_id, "model", note, files, complete=SHARDS)
 
 
 def _record(path: Path, *keys: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from probes.publication import Publication, publication
 from probes.study.record import STUDY
 from synthlang.errors import InputError
 from synthlang.export import data_set_repository
-from synthlang.hub_upload import Repository, hub, size_of, tried, upload
+from synthlang.hub_upload import Repository, Uploaded, hub, size_of, tried, upload
 from synthlang.progress import Say
 from synthlang.wording import plural
 
@@ -50,19 +50,33 @@ def push(
         InputError: The names do not fit the folder, the folder is unfinished or damaged, or the upload fails.
     """
     if (folder / STUDY).is_file():
-        if to is None:
-            hint = f"name their owner: synthlang push {folder} --to OWNER, or --to OWNER/PREFIX"
-            raise InputError("a study becomes several repositories", folder, hint=hint, code="missing")
-        if repo is not None:
-            hint = f"leave out {repo}, or name the beginning of all names: --to OWNER/PREFIX"
-            raise InputError(
-                "a study becomes several repositories, so one name does not suffice",
-                "REPO",
-                hint=hint,
-                code="no_effect",
-            )
-        plan = publication(folder, to, partial)
+        plan = _study_plan(folder, repo, to, partial)
         return _said(plan, say) if dry_run else _pushed(plan, not public, say, api)
+    repository = _repository(folder, repo, to, partial)
+    if dry_run:
+        for line in _lines(repository):
+            say(line)
+        return []
+    done = upload(repository, not public, api)
+    if done.deleted:
+        say(_deletions(done))
+    return [done.address]
+
+
+def _study_plan(folder: Path, repo: str | None, to: str | None, partial: bool) -> Publication:
+    """Return the plan of a study. Options that do not fit a study are refused."""
+    if to is None:
+        hint = f"name their owner: synthlang push {folder} --to OWNER, or --to OWNER/PREFIX"
+        raise InputError("a study becomes several repositories", folder, hint=hint, code="missing")
+    if repo is not None:
+        hint = f"leave out {repo}, or name the beginning of all names: --to OWNER/PREFIX"
+        reason = "a study becomes several repositories, so one name does not suffice"
+        raise InputError(reason, "REPO", hint=hint, code="no_effect")
+    return publication(folder, to, partial)
+
+
+def _repository(folder: Path, repo: str | None, to: str | None, partial: bool) -> Repository:
+    """Return the repository of a data set or a model. Options of studies are refused."""
     for option, given in (("--to", to is not None), ("--partial", partial)):
         if given:
             hint = f"leave the option out: synthlang push {folder} OWNER/NAME"
@@ -75,13 +89,7 @@ def push(
     if repo is None:
         hint = f"name it: synthlang push {folder} OWNER/NAME"
         raise InputError("no repository is named", folder, hint=hint, code="missing")
-    repository = (data_set_repository if (folder / MANIFEST).exists() else model_repository)(folder, repo)
-    if dry_run:
-        for line in _lines(repository):
-            say(line)
-        return []
-    address, _ = upload(repository, not public, api)
-    return [address]
+    return (data_set_repository if (folder / MANIFEST).exists() else model_repository)(folder, repo)
 
 
 def _said(plan: Publication, say: Say) -> list[str]:
@@ -102,6 +110,12 @@ def _lines(repository: Repository) -> Iterator[str]:
     yield f"{repository.kind} {repository.repo_id}: {plural(len(files), 'file')}, {decimal(repository.size)}"
     for path, content in files.items():
         yield f"  {path}  {decimal(size_of(content))}"
+    for pattern in repository.complete:
+        yield f"  other files on the hub that match {pattern} are deleted in the same commit"
+
+
+def _deletions(done: Uploaded) -> str:
+    return f"{done.address}: deleted files of an earlier version: {', '.join(done.deleted)}"
 
 
 def _pushed(plan: Publication, private: bool, say: Say, api: Any | None) -> list[str]:
@@ -112,10 +126,13 @@ def _pushed(plan: Publication, private: bool, say: Say, api: Any | None) -> list
     hf: Any = hub() if api is None else api
     addresses = []
     for number, repository in enumerate(plan.repositories, start=1):
-        address, new = upload(repository, private, hf)
-        what = f"uploaded {len(new)} of {plural(len(repository.files), 'file')}" if new else "unchanged"
-        say(f"[{number}/{len(plan.repositories)}] {address}: {what}")
-        addresses.append(address)
+        done = upload(repository, private, hf)
+        is_changed = done.added or done.deleted
+        what = f"uploaded {len(done.added)} of {plural(len(repository.files), 'file')}" if is_changed else "unchanged"
+        say(f"[{number}/{len(plan.repositories)}] {done.address}: {what}")
+        if done.deleted:
+            say(_deletions(done))
+        addresses.append(done.address)
     place = f"hub collection {plan.title!r} of {plan.owner}"
     return [*addresses, tried(lambda: _joined(plan, private, hf), place)]
 

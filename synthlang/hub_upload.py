@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -41,17 +42,40 @@ class Repository:
         kind: Kind of the repository.
         note: Commit message.
         files: Path in the repository → content.
+        complete: Patterns of paths of which the repository has no other file than ``files``. The upload deletes other
+            files there, such as shards of a larger earlier version.
     """
 
     repo_id: str
     kind: Literal["dataset", "model"]
     note: str
     files: Mapping[str, Content]
+    complete: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:
         """Size of all files in bytes."""
         return sum(size_of(content) for content in self.files.values())
+
+    def stale(self, there: Iterable[str]) -> list[str]:
+        """Return those of the paths on the hub that the upload deletes."""
+        others = (path for path in there if path not in self.files)
+        return sorted(path for path in others if any(fnmatchcase(path, pattern) for pattern in self.complete))
+
+
+@dataclass(frozen=True)
+class Uploaded:
+    """The result of an upload.
+
+    Attributes:
+        address: Address of the repository.
+        added: Paths that were uploaded.
+        deleted: Paths that were deleted.
+    """
+
+    address: str
+    added: tuple[str, ...]
+    deleted: tuple[str, ...]
 
 
 def size_of(content: Content) -> int:
@@ -71,36 +95,37 @@ def hub(token: str | None = None) -> Any:
     return HfApi(endpoint=endpoint(), token=token)
 
 
-def upload(repository: Repository, private: bool = True, api: Any | None = None) -> tuple[str, list[str]]:
+def upload(repository: Repository, private: bool = True, api: Any | None = None) -> Uploaded:
     """Upload the files of a repository that the hub does not have with equal content, in one commit.
 
-    Other files of the repository stay. An interrupted upload leaves the repository as it was.
+    The same commit deletes the files that ``Repository.complete`` rules out. All further files of the repository stay.
+    An interrupted upload leaves the repository as it was.
 
     Args:
         repository: The repository, which is made if it does not exist.
         private: True to make a new repository private. An existing repository keeps its visibility.
         api: Object used in place of ``huggingface_hub.HfApi``.
 
-    Returns:
-        The address of the repository, and the paths that were uploaded.
-
     Raises:
         InputError: The name is not valid, or the upload fails.
     """
-    from huggingface_hub import CommitOperationAdd
+    from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
     check_repository(repository.repo_id)
     hf: Any = hub() if api is None else api
     where: dict[str, Any] = {"repo_id": repository.repo_id, "repo_type": repository.kind}
 
-    def uploaded() -> tuple[str, list[str]]:
+    def uploaded() -> Uploaded:
         address = str(hf.create_repo(**where, private=private, exist_ok=True))
-        there = {file.path: file for file in hf.list_repo_tree(**where, recursive=True)}
+        tree = hf.list_repo_tree(**where, recursive=True)
+        there = {file.path: file for file in tree if getattr(file, "size", None) is not None}
         new = [path for path, content in repository.files.items() if not _is_same(content, there.get(path))]
-        if new:
+        stale = repository.stale(there)
+        if new or stale:
             added = [CommitOperationAdd(path, _given(repository.files[path])) for path in new]
-            hf.create_commit(**where, operations=added, commit_message=repository.note)
-        return address, new
+            deleted = [CommitOperationDelete(path, is_folder=False) for path in stale]
+            hf.create_commit(**where, operations=[*added, *deleted], commit_message=repository.note)
+        return Uploaded(address, tuple(new), tuple(stale))
 
     return tried(uploaded, f"hub repository {repository.repo_id}")
 

@@ -34,7 +34,8 @@ class HubServer(DataServer):
     Attributes:
         made: (kind, name) of each repository → whether it is private.
         content: Files of each repository.
-        commits: Summary and paths of each commit, in their order.
+        commits: Summary and added paths of each commit, in their order.
+        deleted: Paths that commits deleted.
         collections: Slug → the collection.
         objects: Large files by their SHA-256.
         refused: Paths of which the next request is answered with status 500.
@@ -43,6 +44,7 @@ class HubServer(DataServer):
     made: dict[tuple[str, str], bool] = field(default_factory=dict)
     content: dict[tuple[str, str], dict[str, bytes]] = field(default_factory=dict)
     commits: list[tuple[str, list[str]]] = field(default_factory=list)
+    deleted: list[str] = field(default_factory=list)
     collections: dict[str, dict[str, Any]] = field(default_factory=dict)
     objects: dict[str, bytes] = field(default_factory=dict)
     refused: list[str] = field(default_factory=list)
@@ -147,6 +149,10 @@ class _HubHandler(data_server._Handler):
         files = {}
         for line in lines:
             value = line["value"]
+            if line["key"] == "deletedFile":
+                del self.data.content[repo][value["path"]]
+                self.data.deleted.append(value["path"])
+                continue
             large = line["key"] == "lfsFile"
             files[value["path"]] = self.data.objects[value["oid"]] if large else base64.b64decode(value["content"])
         self.data.content[repo].update(files)

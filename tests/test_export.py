@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
+import probes
 from synthlang.corpus import Column, Corpus
 from synthlang.derive_command import derive_command
 from synthlang.export import derived_fingerprint, export_language, push_to_hub, run, verify_manifest
@@ -311,6 +312,23 @@ def test_licences_and_sizes():
         assert refused(card_header, [CONFIG], pretty_name="x", licence=licence) == ("licence", "format")
     sizes = [size_category(rows) for rows in (0, 999, 1000, 10**6, 10**13)]
     assert sizes == ["n<1K", "n<1K", "1K<n<10K", "1M<n<10M", "n>1T"]
+
+
+def test_shards_of_an_earlier_version_are_deleted_in_the_same_commit(card_folder, monkeypatch, capsys):
+    old = ["data/derived/train-00007.parquet", "data/parent/test-00009.parquet"]
+    with hub_server(monkeypatch) as hub:
+        push_to_hub(card_folder, "me/data")
+        there = hub.content["dataset", "me/data"]
+        there |= {**dict.fromkeys(old, b"old"), "notes.md": b"mine", "README.md": b"old"}
+        assert probes.push(card_folder, "me/data", dry_run=True) == [] and not hub.deleted
+        assert "other files on the hub that match data/*.parquet are deleted" in capsys.readouterr().out
+        assert probes.push(card_folder, "me/data") == [f"{hub.address}/datasets/me/data"]
+        assert [paths for _, paths in hub.commits[1:]] == [["README.md"]] and sorted(hub.deleted) == old
+        assert not {*old} & {*there} and there["notes.md"] == b"mine", "files of people stay"
+        assert f"deleted files of an earlier version: {', '.join(old)}" in capsys.readouterr().out
+        there[old[0]] = b"old"
+        push_to_hub(card_folder, "me/data")
+        assert len(hub.commits) == 3 and hub.commits[2][1] == [], "a commit that only deletes"
 
 
 def test_a_verified_folder_is_uploaded_and_no_other(card_folder, tmp_path, monkeypatch):

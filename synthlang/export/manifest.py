@@ -35,6 +35,8 @@ ROWS = {
 }
 HEAD = ("split", "source sentences", "kept", "dropped", "source words", "derived words")
 MAIN = "derived"
+SHARDS = "data/*.parquet"
+"""Paths of the rows in the repository of a data set. The slashes of folders count as ``*``."""
 SHOWN = 1200  # characters of an example
 
 
@@ -272,7 +274,7 @@ def data_set_repository(folder: Path, repo_id: str) -> Repository:
     check_repository(repo_id)
     manifest = verify_manifest(folder)
     note = f"synthlang data set {manifest['fingerprint']}" if "fingerprint" in manifest else "synthlang data set"
-    return Repository(repo_id, "dataset", note, folder_files(folder))
+    return Repository(repo_id, "dataset", note, folder_files(folder), complete=(SHARDS,))
 
 
 def push_to_hub(folder: Path, repo_id: str, private: bool = True, api: Any | None = None) -> str:
@@ -283,4 +285,4 @@ def push_to_hub(folder: Path, repo_id: str, private: bool = True, api: Any | Non
     Raises:
         InputError: The folder does not pass ``verify_manifest``, the name is not valid, or the upload fails.
     """
-    return upload(data_set_repository(folder, repo_id), private, api)[0]
+    return upload(data_set_repository(folder, repo_id), private, api).address
