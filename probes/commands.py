@@ -136,7 +136,8 @@ def _say_requirements(config: Path) -> None:
 
 def _say_data(config: Path, data: Sequence[str]) -> None:
     """Print which of these data sets are there, and what would be fetched."""
-    from synthlang.data.state import items, left_line, megabytes
+    from synthlang.data.sizes import size_text
+    from synthlang.data.state import items, left_line
 
     size = config.name if config.name in SIZES else None
     found = items(data, Path(ROOT), size)
@@ -144,7 +145,7 @@ def _say_data(config: Path, data: Sequence[str]) -> None:
     if found:
         _say(Console(), f"data: {len(found) - len(missing)} of {plural(len(found), 'data set')} are there")
     for item in missing:
-        cost = f"{megabytes(item.origin.download)}, {item.origin.licence}"
+        cost = f"{size_text(item.origin.download)}, {size_text(item.origin.disk)} on disk, {item.origin.licence}"
         told = f"data to fetch: {item.name} ({cost})" if item.get == "fetch" else f"data: {left_line(item)}"
         _say(Console(), told)
 

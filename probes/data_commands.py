@@ -16,9 +16,13 @@ from synthlang.catalogue import SIZES, TINY
 from synthlang.data import check, fetch, list_sets
 from synthlang.data.entries import names_of
 from synthlang.data.plans import Fetch
-from synthlang.data.state import Item, left_line, megabytes, total
+from synthlang.data.sizes import size_text, total
+from synthlang.data.state import Item, downloads, left_line
 from synthlang.errors import InputError
 from synthlang.wording import plural
+
+WIDE = 100
+"""Columns of the terminal from which the table of data sets shows the evidence, too."""
 
 
 def data_of_study(study: Path, size: str | None, overrides: Sequence[str] = ()) -> tuple[list[str], str | None]:
@@ -48,14 +52,16 @@ def list_data(names: Sequence[str], study: Path | None, size: str | None, to: Pa
     """
     names, size = _chosen(names, study, size)
     found = list_sets(names, to, size=size) if names or study is None else []
-    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=0)
-    for column in ("data set", "state", "get", "download", "licence", "evidence"):
+    console, table = Console(), Table(box=SIMPLE_HEAD, show_edge=False, padding=0)
+    columns = ("data set", "state", "get", "download", "on disk", "licence", "evidence")
+    shown = len(columns) if console.width >= WIDE else len(columns) - 1
+    for column in columns[:shown]:
         table.add_column(column, no_wrap=column != "licence", overflow="fold")
     for item in found:
         origin = item.origin
         how = "" if item.is_here else item.get
-        table.add_row(item.name, item.state, how, megabytes(origin.download), origin.licence, origin.evidence)
-    console = Console()
+        sizes = (size_text(origin.download), size_text(origin.disk))
+        table.add_row(*(item.name, item.state, how, *sizes, origin.licence, origin.evidence)[:shown])
     if found:
         console.print(table)
     missing = [item for item in found if not item.is_here]
@@ -63,10 +69,11 @@ def list_data(names: Sequence[str], study: Path | None, size: str | None, to: Pa
         if item.get != "fetch":
             console.print(left_line(item), soft_wrap=True, markup=False, highlight=False)
     fetched = [item for item in missing if item.get == "fetch"]
-    sizes = total([item.origin.download for item in fetched])
+    cost = f"{total(downloads(fetched))} to download, {total(item.origin.disk for item in fetched)} on disk"
     console.print(
-        f"{plural(len(found), 'data set')}, {len(missing)} missing, of which {len(fetched)} can be fetched ({sizes})",
+        f"{plural(len(found), 'data set')}, {len(missing)} missing, of which {len(fetched)} can be fetched ({cost})",
         highlight=False,
+        soft_wrap=True,
     )
     return found
 

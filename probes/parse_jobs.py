@@ -27,7 +27,7 @@ from probes.stages.done import is_done
 from probes.stages.parse import ParseStage, PartConfig
 from probes.study.executors.base import Executor, StageOutcome
 from probes.study.executors.slurm import SlurmExecutor, check_slurm
-from probes.study.executors.slurm_options import read_options
+from probes.study.executors.slurm_options import SlurmOptions, read_options
 from synthlang.errors import InputError
 from synthlang.files import check_named, only_writer, read_json, write_json
 from synthlang.parsing import ParsedSource, open_engine
@@ -103,22 +103,29 @@ def parse_on_slurm(
         cache = (cache or work / "parses").absolute()
         engine = open_engine(parser, morphology=morphology)
         source = ParsedSource(open_source(source_spec), engine, cache, tokens)
-        with only_writer(work / JOB), Display() as display:  # jobs may write into the folder now
-            _claim(work, source, jobs.sentences)
-            executor = SlurmExecutor(Store(work / "stages"), work, jobs.slurm)
-            job = options.of("parse")
-            workers = 1 if job.gpus or job.gres else job.cpus
-            config = PartConfig(parser=parser, part="", mode=source.mode, morphology=morphology)
-            stages = _stages(source, config, work, jobs.sentences, workers, display)
-            if not jobs.wait:
-                left = [stage for stage in stages if not is_done(executor.store, stage)]
-                executor.submit_graph(left)
-                display.message(f"submitted {plural(len(left), 'part')}; run the same command without --no-wait later")
-                return {}
-            run_parts(stages, executor, executor.store, jobs.retry, display.report, display.message)
+        config = PartConfig(parser=parser, part="", mode=source.mode, morphology=morphology)
+        _run_jobs(source, config, work, options, jobs)
+        if not jobs.wait:
+            return {}
     sentences = parse_command(source_spec, parser, out, tokens, cache=cache, morphology=morphology)
     shutil.rmtree(work, ignore_errors=True)
     return sentences
+
+
+def _run_jobs(source: ParsedSource, config: PartConfig, work: Path, options: SlurmOptions, jobs: ParseJobs) -> None:
+    """Parse the parts of a source with jobs, or only submit the jobs. ``config`` lacks the part."""
+    with only_writer(work / JOB), Display() as display:  # jobs may write into the folder now
+        _claim(work, source, jobs.sentences)
+        executor = SlurmExecutor(Store(work / "stages"), work, jobs.slurm)
+        job = options.of("parse")
+        workers = 1 if job.gpus or job.gres else job.cpus
+        stages = _stages(source, config, work, jobs.sentences, workers, display)
+        if jobs.wait:
+            run_parts(stages, executor, executor.store, jobs.retry, display.report, display.message)
+            return
+        left = [stage for stage in stages if not is_done(executor.store, stage)]
+        executor.submit_graph(left)
+        display.message(f"submitted {plural(len(left), 'part')}; run the same command without --no-wait later")
 
 
 def _claim(work: Path, source: ParsedSource, sentences: int) -> None:

@@ -235,7 +235,7 @@ def _tasks() -> str:
 
 def _datasets() -> str:
     from synthlang.data.entries import entry, names
-    from synthlang.data.state import megabytes
+    from synthlang.data.sizes import size_text
 
     rows = []
     for name in names():
@@ -247,10 +247,10 @@ def _datasets() -> str:
             version = (origin.source.version or "newest")[:12] if where.startswith("https://") else ""
             about = data.title if origin is data else origin.note
             restricted = " (restricted)" if origin.restricted else ""
-            size = megabytes(origin.download) if origin.convert is not None else ""
+            sizes = [size_text(size) if size is not None else "" for size in (origin.download, origin.disk)]
             steps = ", ".join(dict.fromkeys(step.kind for step in origin.steps))
-            rows.append((first, about, link, version, f"{origin.licence}{restricted}", size, steps, origin.evidence))
-    heading = ("data set", "content", "source", "version", "licence", "download", "steps", "verified by")
+            rows.append((first, about, link, version, f"{origin.licence}{restricted}", *sizes, steps, origin.evidence))
+    heading = ("data set", "content", "source", "version", "licence", "download", "on disk", "steps", "verified by")
     return table(heading, rows)
 
 

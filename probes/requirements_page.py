@@ -11,8 +11,9 @@ from probes.study.devices import KNOWN_GPU
 from probes.study.requirements import CORES, Requirements, requirements
 from synthlang.catalogue import TINY
 from synthlang.data.entries import DataSet
+from synthlang.data.sizes import total
 from synthlang.data.sources import ByHand
-from synthlang.data.state import Item, total
+from synthlang.data.state import Item, downloads
 from synthlang.export.card import markdown_table
 from synthlang.wording import large
 
@@ -61,14 +62,9 @@ def _row(row: Requirements) -> tuple[str, ...]:
         str(len(row.data) or ""),
         ", ".join(f"`{item.name}`" for item in row.data if item.get == "by hand"),
         ", ".join(dict.fromkeys(step.kind for item in row.data for step in item.origin.steps_at(row.size))),
-        _sum(list(_downloads(row).values())),
-        _sum([item.origin.disk for item in row.data]),
+        total(downloads(row.data)) if row.data else "",
+        total(item.origin.disk for item in row.data if item.get == "fetch") if row.data else "",
     )
-
-
-def _downloads(row: Requirements) -> dict[str, float | None]:
-    """Return the size of each download. Data sets of one archive share it."""
-    return {item.origin.source.model_dump_json(): item.origin.download for item in row.data if item.origin.is_fetched}
 
 
 def hours(number: float) -> str:
@@ -80,14 +76,6 @@ def hours(number: float) -> str:
     if number < 1:
         return f"{max(number, 0.01):.2f}"
     return f"{number:.1f}" if number < 10 else f"{number:,.0f}"
-
-
-def _sum(sizes: Sequence[float | None]) -> str:
-    """Return the sum of sizes in megabytes, and of how many data sets the size is unknown."""
-    unknown = sizes.count(None)
-    if not sizes:
-        return ""
-    return total(sizes) + (f" ({unknown} of {len(sizes)} unknown)" if 0 < unknown < len(sizes) else "")
 
 
 # --- restricted data

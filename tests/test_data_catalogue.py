@@ -16,11 +16,14 @@ from probes.data_commands import data_of_study
 from probes.study.checks import inputs_of
 from synthlang import catalogue
 from synthlang.catalogue import TINY, folder
+from synthlang.config import parse
 from synthlang.data import entries
 from synthlang.data.entries import ROOT, DataSet, entry, name_of, names, names_of, places
+from synthlang.data.sizes import Size
 from synthlang.data.sources import ByHand, GitFiles, HubFiles, MadeOf
-from synthlang.data.state import items, total
+from synthlang.data.state import items
 from synthlang.data.steps import Align, Parse, Segment
+from synthlang.errors import InputError
 from synthlang.files import no_such
 from synthlang.parallel.pairs import AlignerLinks, TextPair
 from tests.refusals import refused
@@ -86,6 +89,26 @@ def test_an_entry_is_consistent(name):
             assert origin.source.revision, "a commit is known of every data set of the hub"
         if isinstance(origin.source, GitFiles):
             assert re.fullmatch("[0-9a-f]{40}|r2.3", origin.source.commit)
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_data_set_that_fetch_brings_has_a_download_and_a_size_on_disk_each_with_its_basis(name):
+    for origin in origins(name):
+        for size in (origin.download, origin.disk):
+            if isinstance(origin.source, ByHand):
+                assert size is None
+                continue
+            assert size is not None and len(size.model_dump(exclude_none=True)) == 1
+            assert str(size).startswith("≈ ") == (size.estimated is not None)
+        made = isinstance(origin.source, MadeOf)
+        assert made or origin.download is None or origin.download.megabytes > 0
+        assert origin.disk is None or origin.disk.megabytes > 0
+
+
+@pytest.mark.parametrize("wrong", [{}, {"stated": 1, "estimated": 1}])
+def test_a_size_has_one_basis(wrong):
+    with pytest.raises(InputError, match="one basis"):
+        parse(Size, wrong, "data.yaml")
 
 
 def test_every_parsed_folder_that_a_config_names_is_made_by_a_step(place):
@@ -162,9 +185,9 @@ def test_the_lists_of_the_command(tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     done = CliRunner().invoke(app, ["data", "list", "--for", "align_mlm-table3", "--size", "lab"])
     assert done.exit_code == 0, done.output
-    assert "5 data sets, 5 missing, of which 5 can be fetched" in done.output
+    assert "5 data sets, 5 missing, of which 5 can be fetched (≈ " in done.output
+    assert done.output.rstrip().endswith(" on disk)")
     assert len(probes.list_data()) == len(names())
     assert refused(probes.fetch_data) == ("", "missing")
     assert refused(probes.list_data, ["nli/en"], size="small") == ("--size", "unknown")
     assert refused(probes.fetch_data, ["nli/xx"]) == ("", "unknown")
-    assert total([1.0, None]) == "at least 1.0 MB" and total([]) == "0 bytes"

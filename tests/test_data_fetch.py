@@ -187,6 +187,29 @@ def test_a_refusal_is_one_line_and_costs_no_other_set(name, path, faults, code, 
         assert list(read_record(tmp_path).sets) == [other]
 
 
+@pytest.mark.parametrize("name", ["nli/es", "muse/en-es"])
+def test_a_server_that_fails_again_and_again_is_named_with_the_remedy(name, server, tmp_path):
+    path, place = ("test-00000-of-00001.parquet", "hub") if name == "nli/es" else (MUSE_TRAIN, "server")
+    server.faults[path] += [Fault(503)] * 40
+    error = refusal(get, server, tmp_path, name)
+    assert error.reason == f"the {place} failed (HTTP 503)"
+    assert error.hint == "wait, then run the same command again to continue"
+
+
+def test_an_archive_needs_space_for_its_members_too(server, tmp_path, monkeypatch):
+    server.files[ZIP] = zipped((ZIP_MEMBER, TABLE))
+    plan = plan_fetch(["pairs/xnli/fr-en"], tmp_path, None, server.address)
+    [job] = plan.jobs
+    assert job.scratch == 3 * len(server.files[ZIP]) / 1e6 and job.disk == entry("pairs/xnli/fr-en").disk
+    need = sum(size.megabytes for size in (*plan.to_download, *plan.disk) if size is not None)
+    for free, fits in ((need + job.scratch / 2, False), (need + job.scratch * 2, True)):
+        disk = shutil._ntuple_diskusage(10**12, 0, int(free * 1e6))
+        monkeypatch.setattr("shutil.disk_usage", lambda _, disk=disk: disk)
+        assert (run_fetch(plan) if fits else [refusal(run_fetch, plan).code]) == (
+            ["pairs/xnli/fr-en"] if fits else ["resources"]
+        )
+
+
 def test_a_revision_that_is_gone_is_named(server, tmp_path):
     [commit] = [commit for _, commit in server.repos]
     server.repos["facebook/xnli", "0" * 40] = server.repos.pop(("facebook/xnli", commit))

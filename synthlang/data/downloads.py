@@ -14,8 +14,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from synthlang.data import hub, web
-from synthlang.data.entries import MEGABYTE
 from synthlang.data.hub import HubFile
+from synthlang.data.sizes import MEGABYTE, Size
 from synthlang.data.sources import HubFiles, Source, UrlFile
 from synthlang.errors import InputError
 from synthlang.progress import Report, silent
@@ -43,6 +43,11 @@ class Wanted:
     def place(self) -> str:
         """Path below the folder of downloads."""
         return self.remote.place
+
+    @property
+    def download(self) -> Size | None:
+        """Size in megabytes, or None if the server does not state it."""
+        return None if self.size is None else Size(stated=self.size / MEGABYTE)
 
 
 class Downloads:

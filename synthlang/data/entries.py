@@ -12,6 +12,7 @@ from pydantic import Field
 from synthlang import catalogue
 from synthlang.config import StrictModel, parse
 from synthlang.data.conversions import Conversion
+from synthlang.data.sizes import Size
 from synthlang.data.sources import ByHand, MadeOf, Source
 from synthlang.data.steps import Step
 from synthlang.errors import InputError, did_you_mean
@@ -21,8 +22,6 @@ ROOT = "data"
 Layout = Literal["text", "conllu", "nli", "ner", "qa", "slots", "minimal", "pairs", "dictionary", "vectors"]
 Evidence = Literal["page", "repository", "partly", "none"]
 LAB = "lab"
-MEGABYTE = 1_000_000
-"""Number of bytes of the unit in which the catalogue has sizes."""
 Variant = Literal["main", "lab"]
 
 
@@ -37,10 +36,10 @@ class Origin(StrictModel):
     """The licence, as an SPDX identifier where there is one, and restrictions of use or redistribution."""
     restricted: bool = False
     """True if commercial use or redistribution is restricted."""
-    download: float | None = Field(default=None, ge=0)
-    """Megabytes to download, or null where no page states it."""
-    disk: float | None = Field(default=None, ge=0)
-    """Megabytes on the disk after the conversion, or null where it is unknown."""
+    download: Size | None = None
+    """Megabytes to download, or null for data that a person obtains."""
+    disk: Size | None = None
+    """Megabytes on the disk with all steps, or null for data that a person obtains."""
     items: int | None = Field(default=None, gt=0)
     """Number of labelled items for training, or null for other data and where it is unknown. Forecasts use it."""
     evidence: Evidence

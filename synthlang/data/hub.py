@@ -11,11 +11,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
 from synthlang.data.sources import CHANGED, REVISION, HubFiles
-from synthlang.errors import InputError
+from synthlang.data.web import RESUME
+from synthlang.errors import Code, InputError
 from synthlang.files import writing
 from synthlang.fingerprint import git_blob_id, sha256_file
 from synthlang.hub_upload import endpoint
@@ -24,6 +26,8 @@ TRIES, WAIT = 4, 2.0
 """Number of tries of a file where the hub fails, and seconds before the second one, doubled each time."""
 NEWEST = "main"
 LOGIN = "accept its terms on that page, and set HF_TOKEN or run: hf auth login"
+PRIVATE = f"if it is private or gated, {LOGIN}"
+NEWER = "install a newer version of synthlang"
 FOLDER = "without a network, use --from FOLDER"
 
 
@@ -172,49 +176,54 @@ def _tried(source: HubFiles, call: Callable[[], Any]) -> Any:
 
 @contextmanager
 def _errors(source: HubFiles) -> Iterator[None]:
-    """Convert the errors of the library."""
-    from huggingface_hub import constants
-    from huggingface_hub.errors import (
-        EntryNotFoundError,
-        GatedRepoError,
-        HfHubHTTPError,
-        LocalEntryNotFoundError,
-        OfflineModeIsEnabled,
-        RepositoryNotFoundError,
-        RevisionNotFoundError,
-    )
+    """Convert the errors of the library. Errors of the own disk stay errors of the disk."""
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
     try:
         yield
-    except GatedRepoError as error:
-        raise InputError("needs a permission", source.address, hint=LOGIN, code="failed") from error
-    except RepositoryNotFoundError as error:
-        hint = f"if it is private or gated, {LOGIN}"
-        raise InputError("is not on the hub, or needs a login", source.address, hint=hint, code="missing") from error
-    except RevisionNotFoundError as error:
-        reason, hint = f"the hub has no revision {source.revision} of it", "install a newer version of synthlang"
-        raise InputError(reason, source.address, hint=hint, code="missing") from error
-    except LocalEntryNotFoundError as error:  # of which EntryNotFoundError is a base class
-        raise _unreachable(source, error) from error
-    except EntryNotFoundError as error:
-        raise InputError("has lost a file", source.address, hint=CHANGED, code="missing") from error
-    except OfflineModeIsEnabled as error:
-        raise InputError("HF_HUB_OFFLINE is set", source.address, hint=f"unset it; {FOLDER}", code="failed") from error
-    except HfHubHTTPError as error:
-        status = error.response.status_code
-        hint = LOGIN if status in (401, 403) else "run the same command again later, which continues"
-        raise InputError(f"the hub refuses (HTTP {status})", source.address, hint=hint, code="failed") from error
-    except OSError as error:
-        if error.errno:
-            with writing(Path(source.repo)):
-                raise
-        raise _unreachable(source, error) from error
     except InputError:
         raise
+    except OSError as error:
+        of_library = isinstance(error, HfHubHTTPError | LocalEntryNotFoundError)
+        if error.errno and not of_library:
+            with writing(Path(source.repo)):
+                raise
+        raise _converted(source, error) from error
     except Exception as error:  # the library's client has errors of its own, whose classes differ by version
-        if constants.HF_HUB_OFFLINE:
-            raise InputError("HF_HUB_OFFLINE is set", source.address, hint="unset it", code="failed") from error
-        raise _unreachable(source, error) from error
+        raise _converted(source, error) from error
+
+
+def _converted(source: HubFiles, error: Exception) -> InputError:
+    """Return the error for the user of an error that the library raised."""
+    from huggingface_hub import constants, errors
+
+    is_offline = constants.HF_HUB_OFFLINE and not isinstance(error, errors.HfHubHTTPError)
+    if is_offline or isinstance(error, errors.OfflineModeIsEnabled):
+        return InputError("HF_HUB_OFFLINE is set", source.address, hint=f"unset it; {FOLDER}", code="failed")
+    answers: tuple[tuple[type[Exception], str, str, Code], ...] = (
+        (errors.GatedRepoError, "needs a permission", LOGIN, "failed"),
+        (errors.RepositoryNotFoundError, "is not on the hub, or needs a login", PRIVATE, "missing"),
+        (errors.RevisionNotFoundError, f"the hub has no revision {source.revision} of it", NEWER, "missing"),
+    )
+    for kind, reason, hint, code in answers:
+        if isinstance(error, kind):
+            return InputError(reason, source.address, hint=hint, code=code)
+    if isinstance(error, errors.LocalEntryNotFoundError):  # of which EntryNotFoundError is a base class
+        return _unreachable(source, error)
+    if isinstance(error, errors.EntryNotFoundError):
+        return InputError("has lost a file", source.address, hint=CHANGED, code="missing")
+    if isinstance(error, errors.HfHubHTTPError):
+        return _refused(source, error.response.status_code)
+    return _unreachable(source, error)
+
+
+def _refused(source: HubFiles, status: int) -> InputError:
+    """Return the error for a status of the hub that has no meaning of its own."""
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return InputError(f"the hub failed (HTTP {status})", source.address, hint=f"wait, then {RESUME}", code="failed")
+    needs_login = status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
+    hint = LOGIN if needs_login else f"wait, then {RESUME}"
+    return InputError(f"the hub refuses (HTTP {status})", source.address, hint=hint, code="failed")
 
 
 def _unreachable(source: HubFiles, error: Exception) -> InputError:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from rich.filesize import decimal
-
-from synthlang.data.entries import MEGABYTE, ROOT, DataSet, Origin, entry, places
+from synthlang.data.entries import ROOT, DataSet, Origin, entry, places
 from synthlang.data.record import Record, read_record
+from synthlang.data.sizes import Size
 from synthlang.data.sources import ByHand, MadeOf
 from synthlang.data.steps import Parse
 
@@ -93,18 +92,7 @@ def left_line(item: Item) -> str:
     return f"{item.name}: by hand. {source.obtain} Layout: {source.layout}."
 
 
-def megabytes(number: float | None) -> str:
-    """Write a size given in megabytes.
-
-    >>> megabytes(None), megabytes(0.4), megabytes(317.2), megabytes(20_300)
-    ('unknown', '400.0 kB', '317.2 MB', '20.3 GB')
-    """
-    return "unknown" if number is None else decimal(round(number * MEGABYTE))
-
-
-def total(sizes: Sequence[float | None]) -> str:
-    """Write the sum of sizes in megabytes. An unknown size makes it a lower bound."""
-    known = [size for size in sizes if size is not None]
-    if not known:
-        return "unknown" if sizes else megabytes(0)
-    return ("" if len(known) == len(sizes) else "at least ") + megabytes(sum(known))
+def downloads(found: Iterable[Item]) -> list[Size | None]:
+    """Return the size of each download of data sets. Data sets of one archive share it."""
+    fetched = (item.origin for item in found if item.origin.is_fetched)
+    return list({origin.source.model_dump_json(): origin.download for origin in fetched}.values())

@@ -36,7 +36,7 @@ AGAIN = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS, *(code for co
 RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
 LOST = (http.client.HTTPException, OSError)
 """Errors that a broken connection raises."""
-RESUME = "run the same command again, which continues the download"
+RESUME = "run the same command again to continue"
 Count = Callable[[int], None]
 
 
@@ -205,14 +205,13 @@ def _refused(url: str, code: int) -> InputError:
             "accept its terms in a browser, and name the folder of the file with --from",
         )
     else:
-        reason, hint = "is refused by the server", "run the same command again later"
+        reason, hint = "is refused by the server", f"wait, then {RESUME}"
     return InputError(f"{reason} (HTTP {code})", url, hint=hint, code=kind)
 
 
 def _gave_up(url: str, error: Exception | None) -> InputError:
     if isinstance(error, HTTPError):
-        hint = "run the same command again later, which continues the download"
-        return InputError(f"the server fails (HTTP {error.code})", url, hint=hint, code="failed")
+        return InputError(f"the server failed (HTTP {error.code})", url, hint=f"wait, then {RESUME}", code="failed")
     why = getattr(error, "reason", None) or error or "the connection ends too early"
     hint = f"check the connection and the proxy (HTTPS_PROXY), and {RESUME}; without a network, use --from FOLDER"
     return InputError(f"cannot be downloaded: {why}", url, hint=hint, code="failed")
