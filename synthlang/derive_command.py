@@ -76,7 +76,7 @@ def _check_options(spec: str, fields: Sequence[str], vocabulary: str | None, out
 
 @dataclass(frozen=True)
 class _Job:
-    """What is derived, and the folder for it.
+    """A source or a task to derive, and the folder for it.
 
     Attributes:
         spec: The source or the task, as the user wrote it.
