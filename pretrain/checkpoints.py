@@ -45,9 +45,16 @@ def save_checkpoint(
 ) -> None:
     """Write the checkpoint of ``state["step"]``, and delete checkpoints that the policy no longer keeps.
 
-    ``state["best"]``, if present, is the step of the best checkpoint, which is kept. Checkpoints of later steps are
-    deleted. All processes that share a model call this function, and one of them ``writes``. ``steps`` is the number of
-    steps of the run (default: the present step).
+    Checkpoints of later steps are deleted, too. All processes that share a model call this function.
+
+    Args:
+        folder: Folder of the checkpoints.
+        model: The model, all of whose parameters are saved.
+        optimizer: The optimizer, whose state is saved.
+        state: Content of state.json. ``state["best"]``, if present, is the step of the best checkpoint, which is kept.
+        policy: Settings of saving and deleting checkpoints.
+        writes: True in the one process that writes the files.
+        steps: Number of steps of the run (default: the present step).
 
     Raises:
         DiskError: The checkpoint cannot be written, for example because the disk is full.

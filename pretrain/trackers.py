@@ -28,7 +28,7 @@ def check_trackers(names: tuple[str, ...]) -> None:
 def start_trackers(accelerator: Accelerator, config: PretrainConfig, run: Path) -> None:
     """Start the trackers of a run, if there are any, with the name of its folder and its settings.
 
-    The project of the trackers is ``synthlang``.
+    The project of the trackers is ``synthlang``. ``run`` is the run folder.
     """
     if config.trackers:
         settings = _flat(config.model_dump(mode="json"))

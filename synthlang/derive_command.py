@@ -46,7 +46,10 @@ def derive_command(
 ) -> list[tuple[str, str]]:
     """Derive a source or a task, write the data set and report progress.
 
-    See ``synthlang.derive`` for the arguments, the result and the errors. ``spec`` is the source or the task.
+    ``spec`` is the source or the task. See ``synthlang.derive`` for the other arguments and the result.
+
+    Raises:
+        InputError: As for ``synthlang.derive``.
     """
     _check_options(spec, fields, vocabulary, out)
     options = {"parser": parser, "vocabulary": vocabulary, "counts": counts, "licence": licence}

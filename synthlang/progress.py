@@ -103,7 +103,7 @@ def unheard(text: str) -> None:
 
 
 def already(count: Count, part: str, amount: int) -> None:
-    """Count work of an earlier run, which adds to the amount done but not to the rate."""
+    """Count ``amount`` units of a part that an earlier run did. They add to the amount done, but not to the rate."""
     getattr(count, "already", count)(part, amount)
 
 

@@ -48,10 +48,16 @@ class Layer(nn.Module):
         self.norm = nn.LayerNorm(d, eps=epsilon)
 
     def forward(self, x: Tensor, seen: Tensor | None, columns: Tensor | None, keep: Kept = ALL_KEPT) -> Tensor:
-        """Map [r, w, d] to [r, w, d], or to [r, k, d] at ``columns`` [r, k].
+        """Map states [r, w, d] to [r, w, d], or to [r, k, d] at ``columns``.
 
-        The states at ``columns`` are exact, since keys and values are computed from all columns. ``seen`` [r, w, w] is
-        False where a token does not attend to another, or [r, 1, w] if this is the same for all tokens.
+        Args:
+            x: Input of the layer, [r, w, d].
+            seen: False where a token does not attend to another, [r, w, w], or [r, 1, w] if this is the same for all
+                tokens. None means that every token attends to the whole row or, in a causal layer, to all tokens up to
+                itself.
+            columns: Columns to compute, [r, k] (None: all). Their states are exact, since keys and values are computed
+                from all columns.
+            keep: Dropout masks from ``draw``.
         """
         q, k, v = self.project(x, columns)
         context = self.attend(q, k, v, self.seen_at(seen, columns, x.shape[1]), keep[0])
@@ -70,7 +76,14 @@ class Layer(nn.Module):
         return at_columns(seen, columns) if seen.shape[1] > 1 else seen
 
     def of_tokens(self, x: Tensor, packed: Packed, seen: Tensor | None, keep: Kept = ALL_KEPT) -> Tensor:
-        """Compute ``forward`` for the tokens [t, d] of padded rows. Only attention is computed on padded rows."""
+        """Compute ``forward`` for the tokens [t, d] of padded rows. Only attention is computed on padded rows.
+
+        Args:
+            x: Input of the layer at the tokens without padding, [t, d].
+            packed: The places of the tokens in the padded rows.
+            seen: As in ``forward``.
+            keep: Dropout masks from ``draw``.
+        """
         q, k, v = packed.pad(self.qkv(self.before(x))).chunk(3, dim=-1)
         return self.finish(packed.pick(self.attend(q, k, v, seen, keep[0])), x, keep)
 
@@ -120,9 +133,14 @@ class Layer(nn.Module):
         return normed
 
     def draw(self, noise: Noise, rows: int, queries: int, width: int, tokens: int | None = None) -> Kept:
-        """Draw the dropout masks of a forward pass in which ``queries`` positions of each row attend to ``width``.
+        """Draw the dropout masks of a forward pass.
 
-        ``tokens`` is the number of tokens without padding if ``of_tokens`` computes the pass, else None.
+        Args:
+            noise: Source of the masks.
+            rows: Number of rows.
+            queries: Number of positions of each row for which outputs are computed.
+            width: Number of positions of each row to which they attend.
+            tokens: Number of tokens without padding if ``of_tokens`` computes the pass, else None.
         """
         if not self.training or self.rate == 0.0:
             return ALL_KEPT

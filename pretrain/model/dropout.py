@@ -66,7 +66,10 @@ def dropout(x: Tensor, rate: float, keep: Tensor | None, training: bool) -> Tens
 
 
 def add_dropout(x: Tensor, y: Tensor, rate: float, keep: Tensor | None, training: bool) -> Tensor:
-    """Return ``x + dropout(y)``, with the scaling done in the sum. The mask ``keep`` has the shape of ``y``."""
+    """Return ``x + dropout(y)``, with the scaling done in the sum.
+
+    The mask ``keep`` has the shape of ``y``. See ``dropout`` for the other arguments.
+    """
     if keep is None or not training or rate == 0.0:
         return x + dropout(y, rate, keep, training)
     return torch.add(x, _kept(y, keep), alpha=_scale(rate))

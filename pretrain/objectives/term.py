@@ -91,10 +91,13 @@ class Term(Generic[S]):
     def relabel(self, settings: S, artifacts: Artifacts, language_ids: bool) -> Relabel | None:
         """Return the function that changes labelled positions for the term, or None if the term changes none.
 
-        ``language_ids`` is True if tokens have language embeddings.
+        Args:
+            settings: The settings of the term.
+            artifacts: The data of the run.
+            language_ids: True if tokens have language embeddings.
         """
         return None
 
     def own_loss(self, settings: S, artifacts: Artifacts, device: torch.device) -> OwnLoss | None:
-        """Return the loss of a term that is not ``masked``, or None for a term that is."""
+        """Return the loss of a term that is not ``masked``, with its data on ``device``, or None for a term that is."""
         return None

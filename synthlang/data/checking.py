@@ -40,7 +40,12 @@ class Checked:
 
 
 def check_sets(wanted: Iterable[str], root: Path, report: Report = silent) -> list[Checked]:
-    """Check data sets of a folder, or all that are there if none is named.
+    """Check data sets of a folder, and return the result for each.
+
+    Args:
+        wanted: Names of data sets (default: all that are there).
+        root: The folder of data.
+        report: Called with the progress.
 
     Raises:
         InputError: A name is unknown, or the record of the folder is damaged.

@@ -92,7 +92,12 @@ def derived_words(source: Source, language: Language, progress: Callable[[int], 
 def natural_words(muse: Path, source: Source | None = None, target: Source | None = None) -> Candidates:
     """Return the pairs of a MUSE file whose words occur in the training texts of the given sources.
 
-    Case matters: a lower-case dictionary covers only lower-case words. Without sources, all pairs are returned.
+    Case matters: a lower-case dictionary covers only lower-case words.
+
+    Args:
+        muse: The file.
+        source: Text of the language of the first column (default: any word is accepted).
+        target: Text of the language of the second column (default: any word is accepted).
 
     Raises:
         InputError: The file or a text cannot be read, or a source lacks the training split.
@@ -145,7 +150,10 @@ def dictionary_command(
 ) -> dict[str, Any]:
     """Draw a dictionary, write its folder and return the manifest.
 
-    See ``synthlang.draw_dictionary`` for the arguments and the errors.
+    See ``synthlang.draw_dictionary`` for the arguments.
+
+    Raises:
+        InputError: As for ``synthlang.draw_dictionary``.
     """
     settings = parse(DictionarySpec, {"coverage": coverage, "by": by, "order": order, "seed": seed}, "dictionary")
     if out.exists():

@@ -31,7 +31,13 @@ SIZES = ((0, "n<1K"), (10**3, "1K<n<10K"), (10**4, "10K<n<100K"), (10**5, "100K<
 
 
 def card_config(name: str, files: Mapping[str, str], default: bool = False) -> dict[str, Any]:
-    """Return the header's entry for one configuration. ``files`` maps each split to a path or pattern in the folder."""
+    """Return the header's entry for one configuration.
+
+    Args:
+        name: Name of the configuration.
+        files: Path or pattern in the folder for each split.
+        default: True for the configuration that ``datasets`` loads if none is named.
+    """
     listed = [{"split": split, "path": path} for split, path in files.items()]
     return {"config_name": name, "data_files": listed} | ({"default": True} if default else {})
 

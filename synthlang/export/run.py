@@ -83,6 +83,12 @@ Record = dict[str, Any]
 def write_shards(plan: ExportPlan, source: Source, workers: int, progress: Progress) -> list[Record]:
     """Write all shards, and return their records in the order of splits and sentences.
 
+    Args:
+        plan: The settings of the export.
+        source: Source of the sentences.
+        workers: Number of worker processes.
+        progress: Called as ``progress(split, sentences)`` during the work.
+
     Raises:
         InputError: The source has no sentence or cannot be read, or the language drops all sentences or cannot be
             applied to one of them.

@@ -73,8 +73,8 @@ def overlap_of_ids(parent: NDArray[np.int64], derived: NDArray[np.int64]) -> Ove
 def write_tokenizers(vocabulary: Vocabulary, language: Language, out: Path) -> list[Path]:
     """Write both tokenizers as folders that AutoTokenizer loads, and return the paths of their files.
 
-    With ``unit: token``, the tokenizer of the derived language returns the ids of a text in their original order,
-    because a tokenizer cannot move tokens.
+    The folders are ``tokenizer/parent`` and ``tokenizer/derived`` in ``out``. With ``unit: token``, the tokenizer of
+    the derived language returns the ids of a text in their original order, because a tokenizer cannot move tokens.
     """
     vocabulary.save(out / "tokenizer" / "parent")
     vocabulary.save(out / "tokenizer" / "derived", language.script)

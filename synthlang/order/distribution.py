@@ -268,7 +268,12 @@ def shared_distribution(
 ) -> dict[NodeClass, ClassDistribution]:
     """Return the ``distribution`` of models given by name or path. The last few are cached until a model file changes.
 
-    ``scheme`` is the label scheme of the corpus.
+    Args:
+        model: The model of the superstrate.
+        substrate: A second model to mix in, or None.
+        weight: The weight m of the substrate, 0 to 1.
+        labels: ``mapped`` or ``faithful`` (see ``distribution``).
+        scheme: The label scheme of the corpus.
 
     Raises:
         InputError: A model does not exist or cannot be read, or ``labels`` or ``scheme`` has an unknown value.

@@ -117,7 +117,9 @@ V1_TO_V2 = {
 
 
 def convert(item: Item, source: Scheme, target: Scheme, node: NodeClass) -> Item:
-    """Convert the item (tag, arc) of a node to the labels of another scheme. A head stays unchanged.
+    """Convert an item (tag, arc) of a node of the class ``node`` from the label scheme ``source`` to ``target``.
+
+    A head stays unchanged.
 
     >>> convert(("NOUN", "obl:tmod"), "ud2", "ud1", "V")
     ('NOUN', 'nmod:tmod')

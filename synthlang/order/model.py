@@ -160,8 +160,14 @@ def _load(path: Path, digest: str) -> OrderModel:
 def import_orm(noun: Path, verb: Path, name: str, labels: Scheme = "ud1", **about: str) -> OrderModel:
     """Build a model from its two released files, for noun and for verb nodes (``fr@N.orm``, ``fr@V.orm``).
 
-    A line of such a file is a feature, a space and a weight. ``about`` gives ``treebank``, ``licence`` and
-    ``attribution``.
+    A line of such a file is a feature, a space and a weight.
+
+    Args:
+        noun: File of the noun nodes.
+        verb: File of the verb nodes.
+        name: Name of the model.
+        labels: The label scheme of the files.
+        **about: Values of ``treebank``, ``licence`` and ``attribution``.
 
     Raises:
         InputError: A file cannot be read or has no weight, a line is not a feature and a weight between −500 and 500,

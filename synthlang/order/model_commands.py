@@ -273,7 +273,9 @@ def _first_of(source: Source, names: Sequence[str], but: Sequence[str] = ()) -> 
 
 
 def order_import(noun: Path, verb: Path, out: Path, name: str, labels: Scheme = "ud1") -> OrderModel:
-    """Convert the two released files of a model (``fr@N.orm``, ``fr@V.orm``) to the model file ``out``.
+    """Convert the two released files of a model to the model file ``out``.
+
+    See ``import_orm`` for the other arguments.
 
     Raises:
         InputError: A file is not one of a released model (see ``import_orm``).
@@ -287,10 +289,13 @@ def order_import(noun: Path, verb: Path, out: Path, name: str, labels: Scheme = 
 def order_evaluate(
     model: str, treebank: str, held_out: Sequence[str] = ("test",), train: Sequence[str] = (), labels: str = "mapped"
 ) -> dict[str, Any]:
-    """Evaluate a model on splits of a treebank. See ``evaluate`` for the result.
+    """Evaluate a model on splits of a treebank.
+
+    See ``synthlang.evaluate_order_model`` for the arguments and the result.
 
     Raises:
-        InputError: The model cannot be read, or the treebank has no trees or lacks a split.
+        InputError: The model cannot be read, ``labels`` has an unknown value, or the treebank has no trees or lacks a
+            split.
     """
     training = _read(treebank, train) if train else None
     return evaluate(load_model(model), _read(treebank, held_out), training, labels=labels)

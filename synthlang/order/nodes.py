@@ -75,7 +75,14 @@ def heads_of(corpus: Corpus, *classes: NodeClass) -> Flags:
 
 
 def find_nodes(corpus: Corpus, forest: Forest, wanted: Flags, glued: Flags | None = None) -> dict[int, Nodes]:
-    """Return the nodes with the heads ``wanted`` [words], by number of items. Dependents in ``glued`` are left out."""
+    """Return the nodes with the heads ``wanted`` [words], by number of items. Dependents in ``glued`` are left out.
+
+    Args:
+        corpus: The batch, with the columns ``upos`` and ``deprel``.
+        forest: The trees of the batch.
+        wanted: Flags of the heads of the nodes, [words].
+        glued: Flags of words that are not items, [words] (None: all words are items).
+    """
     types, own, names = _item_types(corpus)
     dependents = np.flatnonzero((forest.parent >= 0) & (True if glued is None else ~glued))
     dependents = dependents[wanted[forest.parent[dependents]]]

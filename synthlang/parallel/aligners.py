@@ -167,7 +167,12 @@ Point = tuple[int, int]
 
 
 def symmetrise(forward: Links, reverse: Links, method: Method = "intersection") -> Links:
-    """Join two alignments of the same sentence pairs, both as left-right pairs. The result has sure alignments only.
+    """Join two alignments of the same sentence pairs. The result has sure alignments only.
+
+    Args:
+        forward: The alignments of the forward direction, as left-right pairs.
+        reverse: The alignments of the reverse direction, also as left-right pairs.
+        method: One of METHODS (see the top of the module).
 
     Raises:
         InputError: The numbers of sentence pairs differ.

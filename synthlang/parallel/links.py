@@ -48,9 +48,14 @@ class Links:
         sure: NDArray[np.bool_],
         sentences: int,
     ) -> Links:
-        """Build from alignments [n] in any order, where ``sentence`` is the number of the pair.
+        """Build from alignments in any order. A sure alignment replaces a possible one of the same words.
 
-        A sure alignment replaces a possible one of the same words.
+        Args:
+            sentence: Number of the sentence pair of each alignment, [n].
+            left: 0-based position of the left word, [n].
+            right: 0-based position of the right word, [n].
+            sure: False for a possible alignment, [n].
+            sentences: Number of sentence pairs.
         """
         order = np.lexsort((~sure, right, left, sentence))
         columns = np.stack([sentence, left, right])[:, order]

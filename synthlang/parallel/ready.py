@@ -28,6 +28,8 @@ def alignment_name(program: Program, text: str) -> str:
 def stored_alignment(store: Store, program: Program, text: ParallelText, say: Say) -> Path:
     """Return the folder of the word alignments in both directions in a store. The aligner runs if they are missing.
 
+    ``say`` shows a message when the aligner runs.
+
     Raises:
         InputError: The aligner is not installed or fails, or no sentence pair has words on both sides.
     """
@@ -45,6 +47,12 @@ def ready_store(left: Path) -> Store:
 
 
 def ready_alignment(left: Path, program: Program, text: str) -> Path | None:
-    """Return the folder of word alignments that are ready beside a text and not damaged, or None."""
+    """Return the folder of word alignments that are ready beside a text and not damaged, or None.
+
+    Args:
+        left: The first file of the text.
+        program: The aligner.
+        text: Fingerprint of the parallel text.
+    """
     path = ready_store(left).path(KIND, alignment_name(program, text))
     return path if path.is_dir() and not damaged_files(path) else None

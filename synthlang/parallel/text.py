@@ -109,7 +109,7 @@ def text_fingerprint(paths: Sequence[Path], words: Splitter = "spaces") -> str:
 
 
 def check_lines(left: Path, first: int, right: Path, second: int) -> None:
-    """Check that two files have the same number of lines, ``first`` and ``second``.
+    """Check that the files ``left`` and ``right`` have the same number of lines, ``first`` and ``second``.
 
     Raises:
         InputError: The numbers differ. The error names both files.

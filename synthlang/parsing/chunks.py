@@ -57,7 +57,13 @@ class ParseCache:
         self.root = root
 
     def path(self, engine: str, mode: str, sentences: Sequence[Any]) -> Path:
-        """Return the file for the parses of these sentences (words, or a line of text each)."""
+        """Return the file for the parses of these sentences.
+
+        Args:
+            engine: Fingerprint of the parser.
+            mode: ``words`` or ``text``, as in ``parse_chunks``.
+            sentences: The sentences as lists of words, or lines of text.
+        """
         key = fingerprint("parse", format=FORMAT, engine=engine, mode=mode, sentences=sentences)
         return self.root / engine / key[:2] / f"{key}.json.gz"
 

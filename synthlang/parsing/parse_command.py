@@ -98,8 +98,8 @@ def parse_command(
 ) -> dict[str, int]:
     """Parse every split of a source into ``out``, and return the number of sentences of each split.
 
-    See ``synthlang.parse`` for the arguments. A folder that already holds the same parse is not changed. A killed run
-    resumes from the cache.
+    ``source_spec`` is the source, and ``engine`` is a parser such as ``spacy:NAME``. See ``synthlang.parse`` for the
+    other arguments. A folder that already holds the same parse is not changed. A killed run resumes from the cache.
 
     Raises:
         InputError: The folder has other content, the source or the parser cannot be opened or fails, or a split has no

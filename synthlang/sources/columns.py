@@ -78,7 +78,7 @@ def _name(fields: list[str], tag: int) -> str:
 
 
 def too_few_columns(path: Path, line: int, needed: int) -> InputError:
-    """Return the error for a line with too few columns for a word and its tag."""
+    """Return the error for a line with fewer than ``needed`` columns, such as 2 for a word and its tag."""
     what = "a word and its tag" if needed == 2 else f"at least {needed} columns"
     hint = f"write {what}, separated by a tab or a space"
     return InputError(f"the line has fewer than {needed} columns", path, line, hint=hint, code="format")

@@ -287,7 +287,12 @@ def digest_values(data: Any, columns: Sequence[str], anew: Sequence[re.Pattern[b
 def name_and_options(spec: str, known: Sequence[str], scheme: str = "hf") -> tuple[str, dict[str, str]]:
     """Return the name of a data set and the options of ``NAME?key=value``.
 
-    If a folder with this whole name exists, there are no options. Messages show the name after ``scheme``.
+    If a folder with this whole name exists, there are no options.
+
+    Args:
+        spec: The name with its options.
+        known: Names of the allowed options.
+        scheme: Text before the name in messages.
 
     Raises:
         InputError: An option is unknown or empty, or its value is wrong.

@@ -174,7 +174,13 @@ def texts_in(folder: Path, endings: tuple[str, ...]) -> list[Path]:
 
 
 def left_over(inside: Sequence[Path], endings: tuple[str, ...], found: Mapping[str, Sequence[Path]]) -> list[Path]:
-    """Return the unread files that may be splits, because of their ending or a missing split in their name."""
+    """Return the unread files that may be splits, because of their ending or a missing split in their name.
+
+    Args:
+        inside: All files of the folder.
+        endings: Endings of the names of data files.
+        found: The files of each split that was found.
+    """
     mine = tuple(ending for ending in endings if ending)
     unread = unread_files(inside, endings, {path for paths in found.values() for path in paths})
     return [p for p in unread if p.name.endswith(mine) or (split_of(p.name) or "") not in {"", *found}]

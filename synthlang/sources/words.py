@@ -102,7 +102,7 @@ def filled(field: str, path: Any, line: int) -> str:
     """Return the word in a column as it is written.
 
     Raises:
-        InputError: The word is empty.
+        InputError: The word is empty. The error names ``path`` and ``line``.
     """
     if not field.strip(" "):
         raise InputError("the word is empty", path, line, hint="write a word, or delete the line", code="format")

@@ -234,7 +234,10 @@ def unique_ids(groups: Iterable[ItemGroup], counts: Counter[str]) -> Iterator[It
 
 
 def unique_id(wanted: str, times: dict[str, int], counts: Counter[str]) -> str:
-    """Return an id, with a number if another item has the same id. ``times`` records all ids."""
+    """Return the id ``wanted``, with a number if another item has the same id. A changed id is counted in ``counts``.
+
+    ``times`` records all ids so far, and is updated.
+    """
     name = wanted
     while name in times:
         times[wanted] += 1

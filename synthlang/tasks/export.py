@@ -132,7 +132,10 @@ LABELS = {
 
 
 def task_card(task: TaskSet, manifest: Mapping[str, Any], licence: str | None, command: str | None) -> str:
-    """Return the card of the data set folder that ``manifest`` describes."""
+    """Return the card of the data set folder that ``manifest`` describes.
+
+    ``licence`` is an SPDX id, or None if it is unknown. ``command`` rebuilds the folder, and is left out if it is None.
+    """
     # The card has the name of the files, but not their folder.
     title = f"{task.name if ':builtin:' in task.name else PurePath(task.name).name} in {manifest['language']['name']}"
     fingerprints = [("this data set", manifest["fingerprint"]), *manifest["parents"].items()]

@@ -130,9 +130,9 @@ class Transform(StrictModel):
 
 
 def chosen_sentences(corpus: Corpus, key: int, strength: float) -> NDArray[np.bool_]:
-    """Flag a random share ``strength`` of the sentences, chosen by their ids, [sentences].
+    """Flag a random share ``strength`` of the sentences, [sentences].
 
-    A larger share includes every smaller one.
+    The choice depends on ``key`` and the ids of the sentences only. A larger share includes every smaller one.
     """
     return uniform(key_of("sentence", key), corpus.ids) < strength
 

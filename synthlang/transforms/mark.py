@@ -143,6 +143,11 @@ def dropped(corpus: Corpus, kinds: Sequence[str], articles: Sequence[str]) -> Fl
     """Flag the articles and subject pronouns to leave out, [words].
 
     Only words on which nothing depends are left out, so no word loses its head.
+
+    Args:
+        corpus: The batch.
+        kinds: Kinds of words to leave out: ``articles``, ``pronouns``.
+        articles: Words with the relation det that count as articles.
     """
     wanted = np.zeros(len(corpus.form.codes), bool)
     if not kinds:

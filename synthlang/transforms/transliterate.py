@@ -193,8 +193,14 @@ def read_types(path: Path) -> frozenset[str]:
 def most_frequent(counts: Mapping[str, int], candidates: Iterable[str], share: float, by_token: bool) -> frozenset[str]:
     """Return the most frequent candidates. Ties are sorted by form.
 
-    By type, ``round(share · candidates)`` of them are returned. By token, they are the fewest that make up ``share`` of
-    the candidates' running words, as in ``DictionarySpec``.
+    By type, ``round(share · candidates)`` of them are returned. By token, the fewest candidates are returned that make
+    up ``share`` of the running words of all candidates, as in ``DictionarySpec``.
+
+    Args:
+        counts: Number of occurrences of each word.
+        candidates: Word types to choose from.
+        share: Share of the candidates, or of their running words, 0 to 1.
+        by_token: True for a share of running words.
     """
     ordered = sorted(candidates, key=lambda form: (-counts.get(form, 0), form))
     return frozenset(ordered[: _until(ordered, counts, share) if by_token else round(share * len(ordered))])

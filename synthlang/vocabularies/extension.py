@@ -66,7 +66,11 @@ class Effect:
 def measure_effect(old: Tokenizer, new: Tokenizer, counts: Mapping[str, int], unknown: int) -> Effect:
     """Encode each word type with both tokenizers and count the differences.
 
-    ``counts`` maps each word of the text to its number of occurrences. ``unknown`` is the id of the unknown token.
+    Args:
+        old: The tokenizer before new tokens were added.
+        new: The tokenizer with the new tokens.
+        counts: Number of occurrences of each word of the text.
+        unknown: Id of the unknown token.
     """
     totals: Counter[str] = Counter()
     for (a, count), (b, _) in zip(encoded(old, counts), encoded(new, counts), strict=True):

@@ -157,7 +157,16 @@ def token_usage(tokenizer: Tokenizer, counts: Mapping[str, int]) -> Counter[int]
 
 
 def new_characters(words: Mapping[Symbols, int], vocab: Container[str], min_frequency: int) -> list[str]:
-    """Return the characters that the vocabulary lacks, the most frequent first and without rare ones."""
+    """Return the characters that the vocabulary lacks, the most frequent first.
+
+    Characters that occur less than ``min_frequency`` times are left out. So are the rarest characters, which make up at
+    most 1 − COVERAGE of the text.
+
+    Args:
+        words: Number of occurrences of each word, as a tuple of symbols.
+        vocab: The vocabulary.
+        min_frequency: Smallest number of occurrences of a character.
+    """
     counts: Counter[str] = Counter()
     for word, count in words.items():
         for symbol in word:
@@ -251,7 +260,10 @@ def _spell(symbols: Symbols, prefix: str) -> str:
 
 
 def longest_match(token: str, vocab: Mapping[str, int], prefix: str) -> tuple[int, ...]:
-    """Cut a token from the left into the longest known tokens, and return their ids, or none if that fails."""
+    """Cut a token from the left into the longest known tokens, and return their ids, or none if that fails.
+
+    ``vocab`` maps the known tokens to ids, and ``prefix`` is before each token that continues a word, as in ``##s``.
+    """
     continues = token.startswith(prefix) and token != prefix
     text = token.removeprefix(prefix) if continues else token
     ids = []

@@ -79,7 +79,7 @@ class Converter(StrictModel):
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Names, patterns and members that the conversion reads."""
+        """Names, patterns and members that the conversion reads. Every subclass defines them."""
         raise NotImplementedError
 
     def run(self, given: Given, out: Path, names: Sequence[str]) -> dict[str, int]:
@@ -144,6 +144,8 @@ def opened(path: Path) -> Iterator[Iterator[str]]:
 
 def rows(paths: Sequence[Path], columns: Sequence[str], report: Report = silent) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of Parquet files, with values in the order of ``columns``, in bounded memory.
+
+    ``report`` is called with the number of rows that were read of each file.
 
     Raises:
         InputError: A file is damaged or lacks a column.

@@ -59,12 +59,12 @@ class BaseStep(StrictModel):
 
     @property
     def about(self) -> str:
-        """Effect of the step, with its engine and model."""
+        """Effect of the step, with its engine and model. Every subclass defines it."""
         raise NotImplementedError
 
     @property
     def rate(self) -> float:
-        """Units that one core processes in a second, as measured (docs/data.md)."""
+        """Units that one core processes in a second, as measured (docs/data.md). Every subclass defines the rate."""
         raise NotImplementedError
 
     def check(self) -> str:
@@ -83,11 +83,17 @@ class BaseStep(StrictModel):
         return f"{large(amount)} {self.unit}, {duration(self.seconds(amount, workers))} on {cores} (estimate)"
 
     def seconds(self, amount: int, workers: int) -> float:
-        """Return the estimated seconds of the step."""
+        """Return the estimated seconds of the step for ``amount`` units and a number of worker processes."""
         return amount / self.rate / workers
 
     def record(self, version: str, fingerprint: str, counts: Mapping[str, int]) -> StepRecord:
-        """Return the record of the step."""
+        """Return the record of the step after it ran.
+
+        Args:
+            version: Versions of the library and of the model.
+            fingerprint: Fingerprint of the library and of the model, or of an alignment.
+            counts: Counts of what was done and of what was left out, by reason.
+        """
         settings = self.model_dump(mode="json", exclude={"amount"}, exclude_none=True)
         return StepRecord(
             kind=settings["kind"], settings=settings, version=version, fingerprint=fingerprint, counts=counts

@@ -57,7 +57,7 @@ class Parse(BaseStep):
         return sum(path.stat().st_size for path in base.rglob("*") if path.is_file()) // BYTES_A_WORD
 
     def run(self, base: Path, out: Path, tools: Tools) -> StepRecord:
-        """Parse the text in a folder into a new folder. A killed run continues from the cache.
+        """Parse the text in the folder ``base`` into the new folder ``out``. A killed run continues from the cache.
 
         Raises:
             InputError: The text or the parser cannot be opened, or no sentence can be parsed.

@@ -50,6 +50,11 @@ class Segment(BaseStep):
     def run(self, layout: str, paths: Iterable[Path], tools: Tools) -> StepRecord:
         """Separate the words of files in their places. A killed run continues from the cache.
 
+        Args:
+            layout: The layout of the data set, a key of LAYOUTS.
+            paths: The files. Only those whose names have the ending ``only`` are changed.
+            tools: Resources with which the step runs.
+
         Raises:
             InputError: The segmenter cannot be opened, or fails.
         """

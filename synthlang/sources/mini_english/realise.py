@@ -132,7 +132,7 @@ def prepositional_node(preposition: str, phrase: NounPhrase, deprel: str) -> Nod
 
 
 def adjective_node(form: str, degree: str, deprel: str) -> Node:
-    """Build an adjective, perhaps with "very"."""
+    """Build the adjective ``form`` with the relation ``deprel``, after the adverb ``degree`` if it is not empty."""
     node = Node(form, "ADJ", deprel)
     return node.first(degree, "ADV", "advmod") if degree else node
 
