@@ -138,8 +138,9 @@ def lines_over(
         log_y: True for a vertical axis on a log scale, if all values are above 0.
     """
     places = sorted({x for line in series for x in line.x})
-    log = (written is not None or axes[0] == STEP) and places[0] > 0 and places[-1] >= LOG_RATIO * places[0]
-    log_y = log_y and min(y for line in series for y in line.y) > 0
+    spans_much = places[0] > 0 and places[-1] >= LOG_RATIO * places[0]
+    log = bool((written is not None or axes[0] == STEP) and spans_much)
+    log_y = bool(log_y and min(y for line in series for y in line.y) > 0)
     labels = axes[0] + LOG * log, axes[1] + LOG * log_y
     ticks = None if written is None else {x: written.get(x, f"{x:g}") for x in places}
     return _lines(name, title, series, labels, _limits(series), note, ticks=ticks, log=log, log_y=log_y)
