@@ -28,12 +28,15 @@ from synthlang.shards import write_shards
 from synthlang.sources import open_source
 from synthlang.sources.base import BATCH_SENTENCES, size_of
 from synthlang.store import Store
+from synthlang.strict_yaml import write_yaml
 from synthlang.vocabularies import VocabularySpec, build_id_space
 from tests.data_server import DataServer, Fault, serving
 from tests.hub_folders import TEXT, datasets, jsonl, offline, parquet  # noqa: F401  a fixture
 from tests.refusals import refusal, refused
+from tests.runs import assert_same_run
 from tests.test_export import digest
 from tests.test_parsing import Chain
+from tests.tiny import PRETRAIN, changed
 
 LANGUAGE = parse_language("trans+inv")
 WORDS = datasets.List(datasets.Value("string"))
@@ -264,3 +267,50 @@ def test_a_killed_derivation_from_the_hub_ends_with_the_same_bytes(hub, tmp_path
 def test_a_hub_that_does_not_answer_is_one_line(tmp_path):
     with pytest.raises(InputError, match=r"hf:me/wiki: cannot be loaded: .*; check the name, the connection"):
         open_source("hf:me/wiki?streaming")  # offline
+
+
+PRETRAIN_AND_DIE = """import os, sys
+from pretrain.step import Step
+train, last = Step.__call__, int(os.environ.get("DIE_AT", 0))
+def dies(self, step, batches):
+    if last and step == last:
+        os._exit(9)
+    return train(self, step, batches)
+Step.__call__ = dies
+from probes.cli import main
+main()
+"""
+
+
+def pretrain(hub: DataServer, home: Path, config: Path, out: Path, die_at: int = 0) -> subprocess.Popen[str]:
+    settings = {"HF_ENDPOINT": hub.address, "HF_HOME": str(home), "HF_HUB_OFFLINE": "0", "HF_HUB_DISABLE_XET": "1"}
+    command = [sys.executable, "-c", PRETRAIN_AND_DIE, "pretrain", str(config), "--out", str(out)]
+    environment = {**os.environ, **settings, "DIE_AT": str(die_at)}
+    return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+
+
+def test_a_pretraining_on_a_stream_resumes_exactly_after_kills_in_the_stream_and_in_training(hub, tmp_path):
+    """A killed reading of the stream starts again, and a killed training continues from its checkpoint."""
+    [files] = hub.repos.values()
+    for name in ("en/train-00002-of-00004.parquet", "en/train-00003-of-00004.parquet"):
+        del files[name]
+    files["en/test-00000-of-00001.parquet"] = files["en/train-00000-of-00004.parquet"]
+    files["README.md"] = CARD.removesuffix(b"---\n") + b"  - split: validation\n    path: en/test-*\n---\n"
+    config = tmp_path / "config.yaml"
+    config.write_text(write_yaml(changed(PRETRAIN, source=f"hf:me/wiki:en?streaming&revision={COMMIT}")))
+    home, out, whole = tmp_path / "home", tmp_path / "run", tmp_path / "whole"
+    assert pretrain(hub, home, config, whole).wait(300) == 0
+    hub.faults["en/train-00001-of-00004.parquet"].append(Fault(cut=1000, stall=True))
+    process = pretrain(hub, home, config, out)
+    assert hub.stalled.wait(300)
+    process.kill()
+    process.communicate()
+    assert not (out / "checkpoints").exists()
+    assert pretrain(hub, home, config, out, die_at=5).wait(300) == 9
+    assert [path.name for path in sorted((out / "checkpoints").iterdir())] and not (out / "done.json").exists()
+    process = pretrain(hub, home, config, out)
+    told = process.communicate(timeout=300)[1]
+    assert process.returncode == 0, told
+    assert_same_run(whole, out)
+    assert read_json(out / "done.json")["fingerprint"] == read_json(whole / "done.json")["fingerprint"]
+    assert not list(home.rglob("*.parquet")) and not list(home.rglob("*.arrow")), "nothing of the text is stored"
