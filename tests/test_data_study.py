@@ -122,6 +122,14 @@ def test_from_an_empty_folder_to_the_report_of_table_3(tmp_path, monkeypatch, ca
         fetch = ("data", "fetch", "--for", *study, "--from", server.address, "--yes")
         assert command(monkeypatch, *fetch) == 0, capsys.readouterr().err
     assert command(monkeypatch, "data", "check") == 0
-    options = ("--smoke", "--executor", "in-process", "--only", "objective=MLM", "--out", "runs/table3")
+    options = (
+        "--smoke",
+        "--executor",
+        "in-process",
+        "--only",
+        "objective=MLM, transform=trans+syn",
+        "--out",
+        "runs/table3",
+    )
     assert command(monkeypatch, "study", *study, *options) == 0, capsys.readouterr().err
     assert (tmp_path / "runs" / "table3-smoke" / "report.html").is_file()
