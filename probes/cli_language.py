@@ -38,7 +38,7 @@ def derive(
             **names_of("derived"),
         ),
     ],
-    out: Annotated[Path, option("Data set folder to write, which must not exist yet.")],
+    out: Annotated[Path, option("Data set folder to write. A folder that already holds this data set is not changed.")],
     workers: Workers = 1,
     parser: Annotated[
         str | None,

@@ -26,7 +26,11 @@ def transfer(
         option("Training items in the source language (default: from the text of the run).", metavar="SOURCE"),
     ] = None,
     dev: Annotated[
-        str | None, option("Items for model selection (default: dev split of the training items).", metavar="SOURCE")
+        str | None,
+        option(
+            "Items for model selection (default: dev split of the training items, or else their last tenth).",
+            metavar="SOURCE",
+        ),
     ] = None,
     test: Annotated[
         str | None, option("Test items (default: test split of the training items).", metavar="SOURCE")

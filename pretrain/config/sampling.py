@@ -80,7 +80,9 @@ class SamplingConfig(StrictModel):
                 reason = (
                     f"the stage starts at step {first}, which is not after the start of the stage before it ({before})"
                 )
-                raise InputError(reason, keys=where, hint="order the stages by start", code="conflict")
+                raise InputError(
+                    reason, keys=where, hint="set a later start than that of the stage before it", code="conflict"
+                )
             before = first
 
     def rescaled(self, steps: int, new: int) -> SamplingConfig:

@@ -115,6 +115,6 @@ def _check(name: str, pair: PairConfig, store: Store | None) -> None:
         reason = "has no effect: left is read as the target language, right as the source language"
         raise InputError(reason, keys=("pairs", name, "tokenizers"), hint="remove this key", code="no_effect")
     if isinstance(pair, TextPair) and isinstance(pair.links, AlignerLinks) and store is None:
-        reason = "an aligner gives other word alignments in each run, and this command has no place to store them"
+        reason = "an aligner gives different word alignments in each run, and this command has no place to store them"
         hint = "give a file of alignments (kind: file)"
         raise InputError(reason, keys=("pairs", name, "links"), hint=hint, code="unsupported")
