@@ -216,8 +216,9 @@ def clustered(
 
     Pearson's and Spearman's coefficients of more than RESAMPLED conditions without ``blocks`` have Student's p and
     Fisher's 95 % interval. The variance of Fisher's z is 1 / (n − 3) for Pearson's r, and (1 + ρ² / 2) / (n − 3) for
-    Spearman's ρ (Bonett & Wright 2000), with n conditions. With that many conditions, p and interval agree with
-    resampling. All other correlations are those of ``probes.statistics.correlation``.
+    Spearman's ρ (Bonett & Wright 2000), with n conditions. A perfect correlation has p = 0 and an interval without
+    width. With that many conditions, p and interval agree with resampling. All other correlations are those of
+    ``probes.statistics.correlation``.
 
     Args:
         pairs: [n, 2] x and y of a model, which must be finite. The order of the pairs changes nothing.

@@ -36,7 +36,8 @@ LAYER = "layer"
 """Axis of the layers of a measure that is looked up at each layer."""
 MARGIN = 2.0
 """Default margin of equivalent, non_inferior and non_superior, in points of a score in percent. Scores that the papers
-call a match differ by at most 1.7 points (ALIGN-MLM, NLI under trans+syn)."""
+call a match differ by at most 1.7 points (ALIGN-MLM, NLI under trans+syn).
+"""
 Where = dict[str, str]
 Average = dict[str, tuple[str, ...]]
 AxisLabels = Mapping[str, tuple[str, ...]]
@@ -175,7 +176,10 @@ class ClaimSide(StrictModel):
 
 
 class ComparedSide(ClaimSide):
-    """A side of a comparison. ``minus`` is subtracted from it and inherits the keys of this side."""
+    """A side of a comparison, with an optional quantity ``minus`` to subtract.
+
+    Keys that ``minus`` omits have the values of the side.
+    """
 
     minus: ClaimSide | None = None
     """Quantity to subtract from this side."""
@@ -197,7 +201,7 @@ class ClaimEntry(ClaimSide):
     }
 
     for_each: dict[str, LabelsOfAxis] = Field(default_factory=dict)
-    """Axis → labels, for each combination of which the entry stands for an entry of its own.
+    """Axis → labels. Each combination of these labels makes a separate entry.
 
     A sentence about "every task" is then not tested by a mean over tasks.
     """
@@ -246,8 +250,8 @@ class Compare(ClaimEntry):
     above_floor: list[ClaimSide] = Field(default_factory=list)
     """Scores that have to lie above the majority baseline.
 
-    A score does so if the 95 % interval of its distance to the baseline is above 0. Conditions in which a score does
-    not are not judged, because nothing more can be lost there.
+    A score lies above the baseline if the 95 % interval of its distance to the baseline is above 0. A condition in
+    which a score does not is not judged, because nothing more can be lost there.
     """
 
     _renamed_relations = renamed_values("relation", near="equivalent", no_less="non_inferior", no_more="non_superior")
@@ -327,7 +331,7 @@ class Order(ClaimEntry):
 class Correlate(ClaimEntry):
     """A correlation of ``x`` and ``y`` over all labels of the axes ``over``, within the labels of ``by``.
 
-    Other axes are averaged over. ``layer`` is an axis if the layer of both is ``each``.
+    Other axes are averaged over. ``layer`` is an axis if both quantities have the layer ``each``.
     """
 
     x: ClaimSide

@@ -85,7 +85,8 @@ class Verdict:
         parts: The comparisons of the claim. It is empty for a claim that is not yet judged.
         unit: The kind of the replicates.
         one_model: True if all replicates of a side, or all pairs of a correlation, come from one pretraining.
-        tally: A text for several comparisons: the numbers that hold and that were not run, and the one of ``ours``.
+        tally: A text for a claim with several comparisons or conditions: how many of them hold, fail, are inconclusive
+            or were not run, and which comparison ``ours`` belongs to.
         what: The comparison that ``ours`` belongs to.
         expected: The region that the claim expects for ``what``. It is empty for a correlation over conditions.
         p: The p values for the claim and against it.
@@ -204,7 +205,7 @@ def _decided(one: V, p: PValues) -> V:
 def decided_together(judged: Sequence[V]) -> list[V]:
     """Decide the confirmed ones among the verdicts on a paper's claims by adjusted p values.
 
-    All other verdicts are returned as they are. The order stays.
+    The order and the other verdicts stay the same, but a verdict that is not yet judged also gets adjusted p values.
     """
     family = [number for number, one in enumerate(judged) if one.status != "exploratory" and one.verdict != "not run"]
     found = list(judged)

@@ -276,8 +276,8 @@ class Drawing:
     def write(self, folder: Path) -> list[Path]:
         """Write ``name``.svg and ``name``.png atomically, and return both paths.
 
-        Equal input gives equal bytes. Between versions of matplotlib, the bytes of a PNG may differ, and those of an
-        SVG in which text is measured.
+        Equal input gives equal bytes. Another version of matplotlib may change the bytes of a PNG, and of an SVG in
+        which text is measured.
         """
         lines = len(self._lines(self.title, TITLE_WRAP)), len(self._lines(self.note, NOTE_POINTS))
         height = self.height + 0.17 * lines[0] + 0.135 * lines[1] + 0.1

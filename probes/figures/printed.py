@@ -68,7 +68,8 @@ def bars_beside(
         bars: All bars, with the panel and the group of each.
         note: Text after the title in the caption.
         most: Maximum number of panels.
-        palette: Colour for each name of a bar (default: by order of appearance). It gives figures the same colours.
+        palette: Name of a bar → colour (default: by order of appearance). Figures with one palette have the same
+            colours.
         one_scale: True to give all panels the same scale, if they have the same unit.
         axis: Label of the horizontal axis (default: none).
     """

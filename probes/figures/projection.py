@@ -229,8 +229,8 @@ def _axis(drawn: Picture, number: int) -> str:
 def label_pair(left: str, right: str, number: int) -> tuple[str, str]:
     """Return the labels of both words of a pair.
 
-    A word that the font cannot write becomes ‹its translation›. If it can write neither word, both become ‹#1› for the
-    pair with the index ``number`` = 0, and so on.
+    A word that the font cannot write becomes ‹its translation›. If the font can write neither word, both labels are
+    the number of the pair, such as ‹#1› for the index ``number`` = 0.
 
     >>> label_pair("cat", "\\uac00", 0)
     ('cat', '‹cat›')

@@ -80,8 +80,9 @@ def probe_command(model: str, config: ProbeConfig, out: Path | None, threads: in
         threads: Number of threads (default: chosen by the size of the model).
 
     Raises:
-        InputError: There is no such model, or the model cannot read the language. Also if ``out`` is None for a model
-            that is not a run, if the folder has other files, if ``maps.save`` is inside the folder, or as in `measure`.
+        InputError: There is no such model, the model cannot read the language, ``out`` is None for a model that is not
+            a run, ``checkpoints`` is ``all`` for anything but one run, the folder has other files, ``maps.save`` is
+            inside the folder, or as in `measure`.
     """
     run = model_path(model)
     ours = is_run(run)

@@ -56,7 +56,7 @@ class ProbeConfig(InputConfig):
 
     @property
     def of_one_checkpoint(self) -> ProbeConfig:
-        """The settings with which each checkpoint is probed, if all checkpoints are."""
+        """The settings to probe one checkpoint with. They are this config unless ``checkpoints`` is ``all``."""
         if self.checkpoints == "selected":
             return self
         words = self.words.model_copy(update={"checkpoints": False}) if "words" in self.probes else self.words

@@ -55,8 +55,8 @@ def read_aligned(
 
     Raises:
         InputError: A pair cannot be read, has the key ``tokenizers``, or needs an aligner although there is no store.
-            Or the transforms of a language work on tokens, nothing is aligned by construction, or no sentence pair is
-            left to fit on.
+            The error is also raised if the transforms of a language work on tokens, nothing is aligned by
+            construction, or no sentence pair is left to fit on.
     """
     length = config.longest(pretrained.length)
     left, right = pretrained.target, pretrained.source

@@ -109,7 +109,11 @@ def run_config(model: str, configs: Mapping[str, PretrainConfig] = MappingProxyT
 
 
 def source_language(model: str, configs: Mapping[str, PretrainConfig] = MappingProxyType({})) -> str:
-    """Return the name under which ``open_pretrained`` opens the source language of a model."""
+    """Return the name under which ``open_pretrained`` opens the source language of a model.
+
+    Raises:
+        InputError: As in ``run_config``.
+    """
     config = run_config(model, configs)
     return PARENT.name if config is None else config.all_languages[0].name
 

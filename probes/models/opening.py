@@ -61,8 +61,8 @@ def open_pretrained(
         step: Step of the checkpoint of a run (default: the checkpoint that the run selects).
 
     Raises:
-        InputError: There is no such model, the model cannot read the language, or ``language`` is None and there is no
-            default. Also if the checkpoint of ``step`` is damaged or gone.
+        InputError: There is no such model, the model cannot read the language, ``language`` is None and there is no
+            default, or the checkpoint of ``step`` is damaged or missing.
     """
     if original is not None and is_run(model_path(original)):
         return _of_derived_model(model, original, language, natural, configs)

@@ -119,9 +119,9 @@ class Pretrained:
         """Return the reader of a further language, given by its name or spec, in the model of the target language.
 
         Raises:
-            InputError: ``language`` is unknown: the run does not have the language, the spec is malformed, or the model
-                has no embedding of the language. Or the model has a tokenizer for each language, and that of this
-                language was not loaded.
+            InputError: ``language`` is unknown: the run does not have the language, the spec is malformed, or the
+                model has no embedding of the language. The error is also raised if the model has a tokenizer for each
+                language, and that of this language was not loaded.
         """
         if self.run is not None:
             number, found = find_language(*self.run, language, natural)

@@ -77,9 +77,10 @@ class _Content:
 
 
 def archive_studies(folders: Sequence[Path], into: Path) -> list[ArchivedFolder]:
-    """Archive studies. Each replaces its former archive, except that an unfinished study only adds its finished cells.
+    """Archive studies.
 
-    Nothing is written unless all studies can be archived.
+    A study replaces its former archive, but an unfinished study only adds its finished cells. Nothing is written
+    unless all studies can be archived.
 
     Args:
         folders: Folders of the studies.

@@ -97,6 +97,7 @@ class Study:
         config: The config of the study. A joined study has the config of each of its studies by name.
         environment: The date, the machine and the versions of packages of the last run.
         axes: The axes of the grid.
+        cells: The cells of the grid, in the order of study.json.
         scale: Size of models and data: tiny, lab, paper or a description of the model. It is "" if not known.
         settings: The settings of the cells by section. A setting that differs between cells is marked.
         seconds: Name of the folder of a stage → seconds that the stage took.

@@ -40,7 +40,8 @@ class FigureBudget:
 
         Args:
             wanted: Number of figures that could be drawn.
-            most: Largest number for this section. A study of many cells gets a quarter of it.
+            most: Largest number for this section. A study with more than FEW_CELLS cells gets a quarter of this
+                number, but at least 1.
 
         Returns:
             The number of figures that may be drawn.

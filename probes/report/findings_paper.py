@@ -96,7 +96,7 @@ def paper_sections(paper: str, gallery: Gallery, reading: Reading) -> list[Secti
         reading: The text of the page and the names of its figures.
 
     Raises:
-        InputError: The paper cannot be read, or there is no figure of a name.
+        InputError: The paper cannot be read, or no figure has one of the names.
     """
     told, studies = read_paper(paper), studies_of(paper, gallery.archived)
     claims = gallery.compared[paper].claims
@@ -124,7 +124,7 @@ def study_sections(names: Sequence[str], gallery: Gallery, readings: Mapping[str
         readings: Name of a study → its text and the names of its figures. A study may lack an entry.
 
     Raises:
-        InputError: There is no figure of a name.
+        InputError: No figure has one of the names.
     """
     for name in names:
         study, own = gallery.archived[name], readings.get(name, Reading())

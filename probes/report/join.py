@@ -137,7 +137,7 @@ def names_of(studies: Sequence[Study]) -> list[str]:
 
 
 def joined(several: Sequence[Study]) -> Study:
-    """Join all studies to one, in which a run of several studies counts once.
+    """Join all studies into one, in which a run of several studies counts once.
 
     A single study stays as it is. A cell is called ``STUDY: CELL``. If the studies differ in name (see
     ``names_of_parts``) or scale, the cell also has the label ``study`` or ``scale``.

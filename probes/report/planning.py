@@ -5,8 +5,8 @@ analysis therefore moves the mean of each comparison half of the way to the near
 spread. The planned number is the fewest models that decide the claim with a probability of at least 80 %:
 
 - All comparisons have to hold for a claim that held. The probability is at least 1 minus the sum of their risks.
-- One opposite has to be shown for a claim of which one leans against it, after Bonferroni's correction over all
-  comparisons that may fail the claim.
+- If a comparison leans against a claim, the opposite of one comparison has to be shown. Its p value is corrected by
+  Bonferroni over all comparisons that may fail the claim.
 
 The m planned claims of a paper are decided together (verdicts.py). If all are decided, the largest of the m smallest
 among 2m p values has to be at most 5 % · m / (2m · (1 + 1/2 + … + 1/2m)), which is the level of each test

@@ -134,8 +134,8 @@ def _correlation(task: str, correlated: Correlated) -> str:
 def correlate(conditions: Sequence[Condition], which: str) -> Correlated:
     """Correlate an alignment with Δ by Spearman's ρ.
 
-    There is a pair for each cell of a condition, because each cell has a different model. Its numbers are means over
-    fine-tuning seeds. A cell that lacks one of them is left out.
+    There is a pair for each cell of a condition, because each cell has a different model. Both numbers of a pair are
+    means over the fine-tuning seeds of the cell. A cell that lacks one of the two numbers is left out.
 
     Args:
         conditions: The conditions of one task.

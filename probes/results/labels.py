@@ -41,7 +41,10 @@ class Layout:
     """Axis → label, for axes that have only this label here and several labels in the whole grid."""
 
     def text(self, axis: str, labels: Mapping[str, str]) -> str:
-        """Return the label of an axis, or "–" if it has none. A number, a truth value, None or "–" follows its name."""
+        """Return the label of an axis as text, or "–" if ``labels`` lacks the axis.
+
+        The name of the axis precedes a label that is a number, a truth value, None or "–".
+        """
         label = labels.get(axis, "–")
         bare = label in ("–", "true", "false", "True", "False", "None") or numbers_of([label]) is not None
         return f"{self.titles[axis]} {label}" if bare else label

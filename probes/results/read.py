@@ -134,10 +134,10 @@ def is_score(table: pd.DataFrame) -> pd.Series[bool]:
 def failed_training(table: pd.DataFrame, limits: LearnedConfig) -> pd.Series[str]:
     """Return for each row the reason why the model of its cell fails the convergence criterion, or "" if it does not.
 
-    A model fails as a whole if its perplexity exceeds the limit. It fails on a task if SUP or parent, as the mean over
-    fine-tuning seeds, is below the limit of the task. A task without a limit requires a score above the majority
-    baseline (see LEARNED_SHARE), if the baseline was measured. A model that fails on all its tasks fails as a whole. A
-    missing value never fails a model. NaN fails it under any limit.
+    A model fails as a whole if its perplexity exceeds the limit. It fails on a task if SUP or the source-language
+    score, as the mean over fine-tuning seeds, is below the limit of the task. A task without a limit requires a score
+    above the majority baseline (see LEARNED_SHARE), if the baseline was measured. A model that fails on all its tasks
+    fails as a whole. A missing value never fails a model. NaN fails it under any limit.
     """
     whole, of_task = dict[str, str](), dict[tuple[str, str], str]()
     if limits.perplexity is not None:

@@ -126,7 +126,8 @@ def fit_rotation(
     Raises:
         InputError: Sentence pairs or a dictionary cannot be read, there are several pairs of languages, no pair of the
             dictionary occurs in the sentences, models differ in hidden size, or a model lacks a layer. With
-            ``config.map``: the maps cannot be read, or belong to other models, layers or subwords.
+            ``config.map``, the error is raised if the maps cannot be read, or belong to other models, layers or
+            subwords.
     """
     bodies: dict[Role, LanguageModel] = {"target": pretrained.target_model, "source": pretrained.model}
     sizes = {body.shape.hidden for body in bodies.values()}

@@ -90,8 +90,8 @@ def fit_normaliser(
     ``blocks`` must return the same blocks in each call.
 
     Raises:
-        InputError: There are no rows, or a row is not finite. Also, for every method except ``none``, if all rows are
-            zero. And for methods that subtract the mean of unit rows, if all rows have the same direction.
+        InputError: There are no rows, or a row is not finite. Every method except ``none`` also refuses rows that are
+            all zero. Methods that subtract the mean of unit rows also refuse rows that all have the same direction.
     """
     steps, means = plan(method, rounds), torch.zeros(0, width, dtype=torch.float64)
     largest = torch.cat([torch.zeros(0), *(largest_of(rows)[:, 0].float().cpu() for rows in blocks())])

@@ -36,7 +36,10 @@ class AlignmentStage(Stage):
         return (self.pretrained.config.dictionary,)
 
     def settings(self, keys: StageKeys) -> Any:
-        """Return the hash of the dictionary. The key of the run covers it only if the objective reads it."""
+        """Return the hash of the settings of the dictionary, and ANY_TRANSLATION if the dictionary is a file.
+
+        The key of the run covers these settings only if the objective reads the dictionary.
+        """
         dictionary = self.pretrained.config.dictionary
         found = keys.hash_of(dictionary)
         return found if dictionary.path is None else [found, ANY_TRANSLATION]

@@ -97,7 +97,7 @@ class Stage(StrictModel):
         raise NotImplementedError
 
     def finetune_keys(self, keys: StageKeys) -> dict[Role, str]:  # noqa: ARG002
-        """Return the fine-tunings of the stage: language of training → key. The result is empty for other stages."""
+        """Return the fine-tunings of the stage: language of training → key. Most kinds of stages have none."""
         return {}
 
     def reread(self, store: Store) -> Stage:

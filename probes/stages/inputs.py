@@ -106,7 +106,7 @@ class Inputs:
             with_keys(lambda: open_engine(parser), *keys, "parser")
 
     def check_pairs(self, pairs: Pairs, data: DataConfig | None) -> None:
-        """Raise InputError for sentence pairs whose text, source or aligner is missing, or that leave none to fit on.
+        """Raise InputError if a text, source or aligner of sentence pairs is missing, or no pairs are left to fit on.
 
         Args:
             pairs: Sentence pairs by name, from the section ``pairs``.

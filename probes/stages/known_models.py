@@ -66,7 +66,10 @@ class KnownModels:
         return [limits for limits in map(self.limits, models) if limits is not None]
 
     def length(self, config: TransferConfig) -> int:
-        """Return the maximum length of a row of a transfer in tokens, or a default if no model is known."""
+        """Return the number of tokens that all models of a transfer can read in a row.
+
+        If no limit is known, the result is the length of ``config``, or else the default READS.
+        """
         from probes.transfer.tasks.base import READS  # with torch
 
         known = self.all_limits(CellModel.ORIGINAL, config.target_model)

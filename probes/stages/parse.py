@@ -27,15 +27,15 @@ class PartConfig(StrictModel):
     mode: Literal["words", "text"]
     """Form of the sentences: given words, or lines of text that the parser splits."""
     morphology: bool = False
-    """True for features and lemmas."""
+    """True to annotate morphological features and lemmas."""
 
 
 class ParseStage(Stage):
     """Parsing of one part of a text. The parses are in the cache, and the folder of the stage holds their number.
 
     Attributes:
-        cache: Folder of the cache, which all nodes share. Like the number of workers, it is no part of the key.
-        workers: Number of processes.
+        cache: Folder of the cache, which all nodes share. The key of the stage does not cover the folder.
+        workers: Number of processes. The key of the stage does not cover this number.
     """
 
     format = 1

@@ -97,7 +97,11 @@ class PretrainStage(Stage):
             check_start(config.start.model, config.batch.length, config.sharing.layers, config.objective.is_causal)
 
     def config_in(self, making: Making) -> PretrainConfig:
-        """Return the settings of the run, with the folder of its initial model in place of a reference."""
+        """Return the settings of the run, with the folder of its initial model in place of a reference.
+
+        Raises:
+            InputError: The stage of the initial model is not finished, or one of its files is damaged.
+        """
         if self.init_from is None:
             return self.config
         export = making.done_folder(self.init_from) / "export" / self.init_from.config.all_languages[0].name

@@ -44,8 +44,8 @@ def train_vectors(
         report: Receives the progress.
 
     Raises:
-        InputError: gensim is needed but not installed, no word is frequent enough, or training diverges. For ``ppmi``
-            also if no two words occur together more often than by chance.
+        InputError: gensim is needed but not installed, no word is frequent enough, or training diverges. ``ppmi`` also
+            needs two words that occur together more often than by chance.
     """
     if config.kind == "ppmi":
         names, vectors = count_vectors(corpus, config.size, config.window, config.min_count)

@@ -34,8 +34,9 @@ def read_vec(path: Path, words: int | None = None, report: Report = silent) -> S
 
     Raises:
         InputError: The file cannot be read, the header is not two numbers of at least 1, the vectors do not fit into
-            memory, a line has another number of dimensions, or a number is invalid or not finite in float32. Also if
-            the file has fewer lines than the header announces and than ``words``, or, when all words are read, more.
+            memory, a line has another number of dimensions, or a number is invalid or not finite in float32. The error
+            is also raised if the file ends before the lines that the header announces, up to ``words``, or if all
+            words are read and further lines follow.
     """
     lines = _lines(path)
     count, width = _header(next(lines, (1, ""))[1], path)

@@ -48,6 +48,7 @@ class Correlation:
         n: Number of rows.
         blocks: Number of blocks.
         clusters: Number of clusters, without those whose rows are all in blocks where x or y is constant.
+        r: The correlation, from −1 to 1.
         low: Lower bound of the confidence interval of ``r``.
         high: Upper bound of the confidence interval of ``r``.
         level: Confidence level, 0 to 1.
@@ -93,11 +94,11 @@ def correlation(
     permutations, all of them are used. Otherwise p is (1 + hits) / (1 + PERMUTATIONS) over random permutations, where
     hits is the number of those with such an |r| (Phipson & Smyth 2010).
 
-    The interval comes from BOOTSTRAP_ROUNDS draws of clusters within their strata (`Units.strata`). Draws in which x or
-    y is constant are left out. For ``pearson`` it is the BCa interval (Efron 1987; Davison & Hinkley 1997, section 5.3)
-    with the jackknife over clusters. For rank correlations it is the percentile interval, because BCa cannot correct
-    for the ties of clusters that are drawn twice. Such ties pull draws towards 0, so every interval is extended to
-    include r. With few clusters it is too narrow.
+    The interval comes from BOOTSTRAP_ROUNDS draws of clusters within their strata (`Units.strata`). Draws in which x
+    or y is constant are left out. For ``pearson`` it is the BCa interval (Efron 1987; Davison & Hinkley 1997, section
+    5.3) with the jackknife over clusters. For rank correlations it is the percentile interval, because BCa cannot
+    correct for the ties of clusters that are drawn twice. Such ties pull draws towards 0, so every interval is
+    extended to include r. With few clusters the interval is too narrow.
 
     A correlation of fewer than three rows, or of a variable that is constant within every block, has no r, p and
     interval. There is no p if nothing can be permuted. There is no interval for fewer than SMALLEST_BOOTSTRAP clusters,

@@ -88,8 +88,8 @@ def plain(key: str, value: Any, labels: Mapping[str, str]) -> Choice:
 def distinct_labels(key: str, values: Iterable[Any]) -> dict[str, str]:
     """Return a distinct label for each value of an axis: value as JSON → label.
 
-    Results are grouped by label, so two values with one label would be averaged as if they were seeds. They get longer
-    labels instead: the paths of base files without the ending, or else the JSON.
+    Results are grouped by label, so two values with one label would be averaged as if they were seeds. Such values get
+    longer labels: the paths of base files without the ending, or else the JSON.
     """
     forms = {
         _text(value): (label_of(key, value), label_of(key, value, with_folders=True), _text(value)) for value in values
@@ -128,7 +128,11 @@ def _text(value: Any) -> str:
 
 
 def check_axis(part: str, axis: str, values: Any) -> None:
-    """Raise InputError if an axis has no values, or values of a wrong form. ``part`` is ``product`` or ``zip``."""
+    """Raise InputError if an axis is not a valid axis of ``part``, which is ``product`` or ``zip``.
+
+    An axis must have values, and its values must be a list under a known key, or labels (see ``check_named_axis``). A
+    value may be repeated in ``zip`` only.
+    """
     if isinstance(values, dict):
         check_named_axis(axis, values)
     elif not isinstance(values, list):
@@ -146,7 +150,11 @@ def check_axis(part: str, axis: str, values: Any) -> None:
 
 
 def check_named_axis(axis: str, labels: Mapping[Any, Any]) -> None:
-    """Raise InputError if the name of an axis is reserved, or a label is empty, repeated or not a mapping of keys."""
+    """Raise InputError if a named axis has a wrong name, or a label with a wrong name or wrong changes.
+
+    The name must not be empty, reserved or a dotted key. Labels must be distinct, not empty and without control
+    characters. The changes of a label must be a mapping of dotted keys of a cell.
+    """
     if "." in axis or axis in KNOWN_ROOTS:
         hint = "write a list of values, or choose a name for the axis that is not a key"
         raise InputError("a key cannot have labels", keys=(axis,), hint=hint, code="type")

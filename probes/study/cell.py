@@ -77,7 +77,11 @@ class Cell:
         return found | ({last: f"probe {probe}"} if policy.select == "last" else {})
 
     def placed(self, error: InputError, section: Sequence[str]) -> InputError:
-        """Return an error of a config with its place in the study. ``section`` is the place of the config there."""
+        """Return an error of a config with its place in the study.
+
+        ``section`` has the keys of the config in the study. An error about the source of the whole study belongs to no
+        section and gets no keys.
+        """
         if self.source is not None and error.keys == ("source",):
             return error.inside()
         return error.inside(*section)

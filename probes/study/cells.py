@@ -49,8 +49,9 @@ def load_study(path: Path, assignments: list[str], smoke: bool = False) -> tuple
 def smoke_study(study: StudyConfig, cells: Sequence[Cell]) -> tuple[StudyConfig, list[Cell]]:
     """Return a small version of a study, whose stages run in seconds, and the cells of this version.
 
-    The version has one seed of each kind, and no claims and tables of papers. It has only the cells that are needed to
-    cover each value of an axis and each comparison of the study. Its name and scale keep its results apart from others.
+    The version has one seed of each kind, and neither claims nor tables of papers. It has only the cells that are
+    needed to cover each value of an axis and each comparison of the study. Its name and scale keep its results apart
+    from others.
     """
     axes = dict.fromkeys(axis for cell in cells for axis in cell.labels if is_seed(axis))
     first = {axis: next(cell.labels[axis] for cell in cells if axis in cell.labels) for axis in axes}
@@ -78,7 +79,7 @@ def _labels(cell: Cell) -> Mapping[str, str]:
 
 
 def _each_value_once(cells: Iterable[Cell], needed: Collection[str]) -> Iterator[Cell]:
-    """Yield each cell that has no labels, a ``needed`` name, or a label that no cell yielded before has."""
+    """Yield each cell that has no labels, a ``needed`` name, or a label that no earlier yielded cell has."""
     seen = set[tuple[str, str]]()
     for cell in cells:
         if cell.name in needed or not cell.labels or not seen.issuperset(cell.labels.items()):
@@ -112,7 +113,8 @@ def expand(study: StudyConfig, path: Path | None = None, assignments: Sequence[s
         assignments: Texts ``KEY=VALUE`` that changed the study when it was read.
 
     Raises:
-        InputError: A setting of a cell is wrong, two cells are the same, or an axis or a task hides an assignment.
+        InputError: A setting, a comparison or the convergence criterion is wrong, every cell is excluded, two cells
+            are the same, or an axis or a task hides an assignment.
     """
     try:
         return _expanded(study, path, assignments)
@@ -140,7 +142,7 @@ def _expanded(study: StudyConfig, path: Path | None, assignments: Sequence[str])
 def study_inputs(path: Path, assignments: Sequence[str] = ()) -> list[str]:
     """Return the files and folders that a study reads, whether they exist or not.
 
-    If a file without which a cell cannot be built is missing, it stands for the cell.
+    A cell may need a file to be built. If this file is missing, the result has it in place of the inputs of the cell.
 
     Raises:
         InputError: A setting is wrong, or a file of claims or papers cannot be read.
@@ -167,7 +169,8 @@ def _built(build: CellBuilder, points: Sequence[GridPoint]) -> list[Cell]:
 def _buildable(build: CellBuilder, points: Sequence[GridPoint]) -> tuple[list[Cell], InputError | None, list[str]]:
     """Return the cells that can be built, the first error of a missing file, and all such files.
 
-    A cell that needs a file to be read cannot be built without it. The other cells are.
+    Raises:
+        InputError: A cell cannot be built for another reason than a missing file.
     """
     cells, first, absent = list[Cell](), None, dict[str, None]()
     for point in points:

@@ -48,10 +48,10 @@ def with_missing(error: InputError, absent: Sequence[str]) -> InputError:
 
 
 class MissingDataError(InputError):
-    """Data sets of the catalogue that a study reads and that are not there.
+    """Raised if data sets of the catalogue that a study reads are missing.
 
     Attributes:
-        names: Their names.
+        names: Names of the missing data sets.
     """
 
     names: tuple[str, ...] = ()

@@ -72,7 +72,7 @@ def _users(folders: Iterable[Path], dry_run: bool, keep: str | None = None) -> I
     """Yield each store of these studies with all of its studies.
 
     The given studies are included even if their folders were renamed after the store listed them. The store stays
-    locked until the next one is requested, so that no study enters it. A ``dry_run`` locks nothing.
+    locked until the next store is requested, so that no study enters the locked store. A ``dry_run`` locks nothing.
 
     Args:
         folders: The studies for which the collection was requested.
@@ -182,7 +182,7 @@ def collect(folders: Iterable[Path], keep: str | None = None, dry_run: bool = Fa
     Args:
         folders: Folders of the studies.
         keep: A policy for these studies, in place of their own. Other studies that share a run keep their policy.
-        dry_run: True to delete nothing. The result is the same.
+        dry_run: True to delete nothing. The result then shows what would be deleted.
 
     Raises:
         InputError: A folder holds no study, or the policy is unknown.

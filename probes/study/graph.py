@@ -24,6 +24,7 @@ class CellStage(NamedTuple):
         name: Name in the cell and in ``study.json``: ``pretrain``, ``probe NAME``, ``probe NAME step N``,
             ``transfer TASK seed N``.
         section: Keys of the config of the stage in the study file. The alignment has no config and no keys.
+            stage: The stage, with its key.
     """
 
     name: str

@@ -81,10 +81,10 @@ class GridConfig(StrictModel):
 
     A combination that agrees with every key of an entry of ``exclude`` is left out. ``sample`` keeps a random part of
     the others. An entry of ``include`` is one more cell. It gives a value for a dotted key, and for a named axis one of
-    its labels or a new label with its settings. Everything else has the value of the base. The settings of an entry
+    its labels or a new label with its settings. All other settings are those of the study. The settings of an entry
     are applied in the order of the grid's axes, and other keys after them, in the order of the entry.
 
-    Without axes the cells are the entries of ``include``, or else the base alone.
+    Without axes the cells are the entries of ``include``. Without such entries the study has one cell.
     """
 
     product: dict[str, Any] = Field(default_factory=dict)

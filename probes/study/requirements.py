@@ -1,6 +1,6 @@
 """Requirements of the studies of the catalogue: models, tokens, time, disk and data, computed from their settings.
 
-Each study counts alone, without stages of other studies, and as if nothing were there yet. The result does not depend
+Each study is computed as if its store were empty, so no stage is shared with another study. The result does not depend
 on the working folder.
 """
 
@@ -122,7 +122,11 @@ def requirements(size: str) -> Iterator[Requirements]:
 
 
 def requirements_of(name: str) -> Requirements:
-    """Return the requirements of a study of the catalogue, ``STUDY/SIZE``."""
+    """Return the requirements of a study of the catalogue, ``STUDY/SIZE``.
+
+    Raises:
+        InputError: The catalogue has no such study.
+    """
     with _placeholders():
         return _of_study(name)
 

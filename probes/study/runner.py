@@ -287,7 +287,7 @@ class StudyRun:
                 cost = written - started
 
     def _ended_cells(self, ended: Sequence[StageOutcome]) -> Iterator[list[dict[str, Any]]]:
-        """Yield the result rows of each cell that is complete by the stages in ``ended``."""
+        """Yield the result rows of each cell that the stages in ``ended`` complete."""
         new = {outcome.key for outcome in ended}
         for record, cell in zip(self.cells, self._expanded, strict=True):
             keys = record.keys.values()

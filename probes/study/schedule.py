@@ -46,8 +46,8 @@ class Schedule:
         """Take the next stage to start, which then counts as running. Return None if no stage is ready.
 
         Args:
-            waits: Function from the key of a stage to True if the stage should wait. The first ready stage that need
-                not wait is taken, or else the first ready stage.
+            waits: Function that returns whether the stage with a key should wait. The first ready stage that need not
+                wait is taken, or else the first ready stage.
         """
         if not self._ready:
             return None

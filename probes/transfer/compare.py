@@ -145,8 +145,8 @@ def compare(
 
     Raises:
         InputError: There are fewer than two files, an argument has an unknown value, or no test set is in all files.
-            Also if a file cannot be read or was changed, or if files differ in task, rules of scoring, seeds or test
-            items.
+            The error is also raised if a file cannot be read or was changed, or if files differ in task, rules of
+            scoring, seeds or test items.
     """
     if len(files) < 2:
         hint = "give the baseline and at least one other result"

@@ -223,7 +223,7 @@ class Transfer:
 
     @property
     def tests(self) -> dict[str, tuple[tuple[str, ...], Role]]:
-        """The sets of each test and the language of training, by the name of the test. Empty without test sets."""
+        """Name of a test → its sets and the language of training. The mapping is empty without test sets."""
         if "source test" not in self.data.sets:
             return {}
         mixed = tuple(name for name in self.data.sets if name.startswith(MIXED))

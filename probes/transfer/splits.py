@@ -316,8 +316,8 @@ def load_data(config: TransferConfig, pretrained: Pretrained, report: Report = s
     """Read all sets, and derive the sets of a derived target language.
 
     Raises:
-        InputError: As in `open_splits`. Also if a set has no items or lacks a column that a language needs, if the
-            model has no language of ``dev_also``, or if the test sets of ``mixed`` are not translations.
+        InputError: As in `open_splits`, or a set has no items or lacks a column that a language needs, the model lacks
+            a language of ``dev_also``, or the test sets of ``mixed`` are not translations of each other.
     """
     task, (splits, own, also) = open_splits(config, pretrained.text, pretrained.length)
     languages = _derived_languages(config, pretrained)

@@ -78,9 +78,10 @@ def transfer_command(
 
     Raises:
         InputError: The model or the data cannot be read or used (see `open_pretrained`, `load_data` and
-            ``Transfer.check``), or training diverges. Also if a natural target language has no name, if ``out`` is None
-            for a model that is not a run, or if ``out`` has the result of another transfer. With ``keep``: the model
-            cannot be saved for both languages, or ``out`` already has results of some seeds.
+            ``Transfer.check``), or training diverges. The error is also raised if a natural target language has no
+            name, if ``out`` is None for a model that is not a run, or if ``out`` has the result of another transfer.
+            With ``keep``, the error is also raised if the model cannot be saved for both languages, or ``out`` already
+            has results of some seeds.
     """
     pretrained = _opened(model, config)
     use_threads(threads or threads_for(pretrained.model.shape.hidden))
@@ -197,8 +198,7 @@ def result_table(result: Mapping[str, Any], about: str | None = None) -> Table:
     """Return a result as a table of means, two 95 % intervals, the majority baseline and the scores of each seed.
 
     ``result`` is the content of a result file. The first interval is over seeds and items, and the second over seeds
-    only. All scores are in percent. ``about`` is the caption, which explains
-    the metric.
+    only. All scores are in percent. ``about`` is the caption, which explains the metric.
     """
     items = result["counts"]["target test"]["items"]
     title = f"{result['task']}, {result['model']} → {result['language']} ({result['metric']}, %; {items:,} test items)"

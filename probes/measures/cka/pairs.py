@@ -190,7 +190,7 @@ class Compared:
         return float(f"{sum(known) / len(known):.6g}") if known else None
 
     def to_json(self) -> dict[str, Any]:
-        """Return all numbers. An undefined one is null and has its reason in "undefined"."""
+        """Return all numbers for JSON. An undefined number is null, and "undefined" has the reason."""
         same = {name: self.same_layer(name) for name in ESTIMATORS}
         return {
             "left": self.names[0],

@@ -165,7 +165,7 @@ class CKA:
         """Add states [L, n, d] and [R, n, d′] of n sentences.
 
         Raises:
-            InputError: A state is not finite, and no state of this call is added. Or the disk is full.
+            InputError: A state is not finite, in which case no state of this call is added, or the disk is full.
         """
         assert left.shape[1] == right.shape[1], (left.shape, right.shape)
         states = [*left, *right]

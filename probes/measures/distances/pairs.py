@@ -148,7 +148,7 @@ class Linked:
         left: [layers, n, d].
         right: [layers, n, d].
         sentence: [n] the index of the sentence pair.
-        word: [n] the type of the right word, or None. Two pairs with the same type are not combined to an unrelated
+        word: [n] the type of the right word, or None. Two pairs with the same type are not combined into an unrelated
             pair, because "the" in one sentence also translates the article in another.
     """
 

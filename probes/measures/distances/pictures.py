@@ -122,7 +122,13 @@ def pictures(
 ) -> tuple[dict[str, Any], list[Drawing], list[str]]:
     """Return JSON values by model, the figures, and notes on pictures that cannot be drawn.
 
-    ``languages`` are the names of the left and the right language.
+    Args:
+        vectors: Name of a model → vectors [n, d] of the left and of the right words.
+        layers: Name of a model → layer of its vectors.
+        languages: Names of the left and of the right language.
+        chosen: The n word pairs.
+        method: Method that maps the vectors to a plane.
+        seed: Seed of the method.
     """
     values: dict[str, Any] = {}
     drawings: list[Drawing] = []

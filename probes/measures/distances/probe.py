@@ -36,7 +36,8 @@ def distances_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     Raises:
         InputError: The models differ in hidden size or in the number of layers that are read, ``distances.layer`` is
             not read, or a model in ``before`` has the name of the probed model, cannot be opened or cannot read the
-            text. Also if vectors contain NaN, or aligned words give no unrelated pairs (see `pair_blocks`).
+            text. The error is also raised if vectors contain NaN, or aligned words give no unrelated pairs (see
+            `pair_blocks`).
     """
     config = given.config.of(DistancesConfig)
     name = config.name or given.pretrained.name

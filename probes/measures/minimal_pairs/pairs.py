@@ -73,7 +73,7 @@ def accuracy(credit: Floats) -> Interval:
 
 
 def by_name(credit: Floats, names: Sequence[str]) -> dict[str, Interval]:
-    """Return the accuracy of the pairs of each name, without pairs that have none, sorted by name."""
+    """Return the accuracy of the pairs of each name, sorted by name. Pairs with an empty name are left out."""
     of = np.asarray(names)
     return {name: accuracy(credit[of == name]) for name in sorted({*names}) if name}
 
@@ -91,7 +91,7 @@ def place_of(good: Words, bad: Words) -> int:
 def is_one_place(good: Words, bad: Words) -> bool:
     """Return whether two sentences differ in one place.
 
-    The difference is a word, a word too much or too little, or two neighbours in the other order.
+    The difference is another word, an additional word on one side, or two neighbours in the other order.
 
     >>> is_one_place(["she", "saw", "him"], ["she", "him", "saw"]), is_one_place(["a", "b", "c"], ["c", "b", "a"])
     (True, False)

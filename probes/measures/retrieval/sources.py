@@ -60,9 +60,9 @@ def source_of(given: ProbeInput, measured: NDArray[np.int64], report: Report = s
     """Return the source of vectors that the settings select. Maps are fitted here.
 
     Raises:
-        InputError: The models differ in hidden size or in the number of layers that are read, or a map cannot be fitted
-            (see `fit_layers`). With static vectors: they cannot be read, trained or rotated, or no measured word of a
-            language has one.
+        InputError: The models differ in hidden size or in the number of layers that are read, or a map cannot be
+            fitted (see `fit_layers`). The error is also raised if static vectors cannot be read, trained or rotated,
+            or if no measured word of a language has a static vector.
     """
     config = given.config.of(RetrievalConfig)
     if config.static is not None:

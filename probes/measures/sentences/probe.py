@@ -207,7 +207,7 @@ def position_lines(measured: Sequence[Measured]) -> Drawing | None:
 def sentence_table(one: Measured) -> pa.Table:
     """Return a row for each scored sentence, with the log probabilities of the sentence, its words and its tokens.
 
-    They are in nats. The column ``source`` has the sentence in its source spelling.
+    Log probabilities are in nats. The column ``source`` has the sentence in its source spelling.
     """
     corpus, scored, tokens = one.text.corpus, one.scored, one.scored.encoded
     words, of_words = corpus.form.values(), scored.words.tolist()

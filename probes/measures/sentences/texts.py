@@ -41,8 +41,8 @@ def read_texts(given: ProbeInput) -> dict[Role, LanguageText]:
     """Read the text of the source language and of the other language, unless both are the same.
 
     Raises:
-        InputError: A text is not known, cannot be read, or lacks a split or a column that a language needs. Or only
-            affected sentences are wanted, and a language does not flag them.
+        InputError: A text is not known, cannot be read, or lacks a split or a column that a language needs. The error
+            is also raised if only affected sentences are wanted and a language does not flag them.
     """
     settings, pretrained = given.config.of(SentencesConfig), given.pretrained
     spec = settings.text or pretrained.text

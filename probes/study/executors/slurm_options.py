@@ -18,7 +18,10 @@ SETUP = "setup"
 
 
 class Resources(StrictModel):
-    """Resources of one job. The names are those of sbatch, with ``_`` for ``-``."""
+    """Resources of one job.
+
+    Except for ``cpus``, ``gpus`` and ``setup``, the keys are named after options of sbatch.
+    """
 
     partition: str | None = None
     """Partition for the jobs, as in sbatch --partition."""

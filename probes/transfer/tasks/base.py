@@ -108,9 +108,8 @@ class Head(nn.Module, ABC):
     """The base class of prediction heads.
 
     A head reads states [rows, 1 + k, d] in float32: the state of the row, then one state for each word. The state of
-    the row is that of ``<s>``, or of the last token in a decoder. For a batch without words, a head reads the states of
-    all columns, [rows, width, d]. Heads run outside autocast, because log-sums and
-    arc scores need float32.
+    the row is that of ``<s>``, or of the last token in a decoder. For a batch without words, a head reads the states
+    of all columns, [rows, width, d]. Heads run outside autocast, because log-sums and arc scores need float32.
     """
 
     @abstractmethod
