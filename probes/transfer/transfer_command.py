@@ -174,8 +174,8 @@ def _default_path(model: str, config: TransferConfig, pretrained: Pretrained) ->
 
 def _check_all_new(file: ResultFile, path: Path, seeds: int) -> None:
     if any(seed in file.seeds for seed in range(seeds)):
-        reason = "already has results of some seeds, whose models were not saved"
-        hint = "give another file with --out to run them again with --save-models"
+        reason = "already has results of some seeds, but --save-models saves only models of new results"
+        hint = "give another file with --out, so that all seeds run again"
         raise InputError(reason, path, hint=hint, code="exists")
 
 
