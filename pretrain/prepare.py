@@ -73,7 +73,7 @@ def prepare(config: PretrainConfig, store: Store, report: Report = silent) -> Ar
 
 
 def _check_words(train: Shards, id_space: IdSpace, language: LanguageConfig) -> None:
-    """Raise InputError if the vocabulary has no word, or hardly a token, of the training text of a language."""
+    """Raise InputError if the vocabulary lacks all words, or nearly all tokens, of the training text of a language."""
     place = f"language {language.name}"
     if not len(trained_types(train.counts, id_space.specials.all)):  # no position could be masked
         reason = f"the vocabulary has none of the words of {language.source}"

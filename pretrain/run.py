@@ -147,9 +147,9 @@ def pretrain(
         stop: Flag that stops the run. Once the flag is set, the run saves a checkpoint and raises Stopped.
 
     Raises:
-        InputError: The folder holds something else or another process writes it, a library of a tracker is missing, a
-            key has no effect on the model, the launch or the memory does not suit the config, the data cannot be used
-            (see ``prepare``), or a loss or weight is not finite.
+        InputError: The folder holds something else, or another process writes it. A library of a tracker is missing. A
+            key has no effect on the model. The launch or the memory does not suit the config. The data cannot be used
+            (see ``prepare``). A loss or weight is not finite.
         Stopped: The run was stopped.
     """
     with only_run(run):

@@ -55,9 +55,9 @@ def derive(
         The first sentences as pairs (source, derived). The list is empty for a task.
 
     Raises:
-        InputError: The source, the language, the vocabulary or the parser cannot be opened or do not fit together, an
-            option does not apply to a source or to a task, ``out`` holds other content or is being written by another
-            process, or no sentence is left.
+        InputError: The source, the language, the vocabulary or the parser cannot be opened, or they do not fit
+            together. An option does not apply to a source or to a task. ``out`` holds other content or is being written
+            by another process. No sentence is left.
     """
     from synthlang.derive_command import derive_command
 

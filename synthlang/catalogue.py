@@ -107,6 +107,7 @@ def load_yaml(path: str | PathLike[str], kind: str | None = None) -> dict[str, A
     """Read the mapping in a YAML file or in an entry of the catalogue.
 
     ``path`` is the name of an entry only if ``kind`` is given and no such file exists.
+
     ``base: NAME`` or ``base: [NAME, …]`` names settings to start from: paths relative to this file, or KIND/NAME of
     the catalogue. Mappings are merged key by key. Any other value replaces the value of an earlier base. The settings
     of this file replace those of all bases.

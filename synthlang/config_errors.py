@@ -96,7 +96,7 @@ def _fault(model: type[pydantic.BaseModel], item: ErrorDetails, data: Any) -> In
 
 
 def type_reason(value: Any, message: str) -> str:
-    """Return the reason of an error of pydantic, which gives ``message`` on a ``value``.
+    """Return the reason of an InputError for a ``value`` that pydantic rejects with ``message``.
 
     >>> type_reason("x", "Input should be a valid integer")
     "'x' must be a valid integer"

@@ -42,8 +42,8 @@ class Repository:
         kind: Kind of the repository.
         note: Commit message.
         files: Path in the repository → content.
-        complete: Patterns of paths of which the repository has no other file than ``files``. The upload deletes other
-            files there, such as shards of a larger earlier version.
+        complete: Patterns of paths. The upload deletes files on the hub that match one and are not among ``files``,
+            such as shards of a larger earlier version.
     """
 
     repo_id: str
@@ -58,7 +58,7 @@ class Repository:
         return sum(size_of(content) for content in self.files.values())
 
     def stale(self, there: Iterable[str]) -> list[str]:
-        """Return those of the paths on the hub that the upload deletes."""
+        """Return which of the paths ``there`` on the hub the upload deletes, sorted."""
         others = (path for path in there if path not in self.files)
         return sorted(path for path in others if any(fnmatchcase(path, pattern) for pattern in self.complete))
 
@@ -98,8 +98,8 @@ def hub(token: str | None = None) -> Any:
 def upload(repository: Repository, private: bool = True, api: Any | None = None) -> Uploaded:
     """Upload the files of a repository that the hub does not have with equal content, in one commit.
 
-    The same commit deletes the files that ``Repository.complete`` rules out. All further files of the repository stay.
-    An interrupted upload leaves the repository as it was.
+    The same commit deletes files as ``Repository.complete`` says. All further files of the repository stay. An
+    interrupted upload changes no file.
 
     Args:
         repository: The repository, which is made if it does not exist.

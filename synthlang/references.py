@@ -66,7 +66,7 @@ class Named:
 
 
 def as_written(named: Named) -> Any:
-    """Return what a config names as a JSON value: the name, or the settings of a whole language."""
+    """Return a reference as a JSON value: its name, or the settings of a whole language."""
     return named.name.model_dump(mode="json") if isinstance(named.name, pydantic.BaseModel) else named.name
 
 

@@ -53,9 +53,9 @@ def from_hf(
         dropout: Dropout rate (default: the checkpoint's rate for hidden states).
 
     Raises:
-        InputError: The checkpoint does not exist or cannot be read (see ``open_base`` and ``load_model``), its
-            architecture or a setting is not supported, it has other weights than its architecture or fewer positions
-            than ``length``, or the number of its word embeddings is not that of its tokenizer.
+        InputError: The checkpoint does not exist or cannot be read (see ``open_base`` and ``load_model``). Its
+            architecture or a setting is not supported. Its weights are not those of its architecture, or it has fewer
+            positions than ``length``. The number of its word embeddings is not that of its tokenizer.
     """
     base = open_base(name)
     config = _config(base, name)
@@ -91,9 +91,9 @@ def check_start(name: str, length: int, layers: Sequence[int], is_causal: bool =
     ``is_causal`` is True if the objective has the term clm.
 
     Raises:
-        InputError: The checkpoint cannot be used: it does not exist or is damaged, is a run with several languages, has
-            an unsupported architecture, is a decoder without the term clm or an encoder with this term, or has too few
-            layers or positions.
+        InputError: The checkpoint does not exist, is damaged, has an unsupported architecture, or is a run with several
+            languages. It is a decoder and the objective lacks clm, or it is an encoder and the objective has clm. It
+            has too few layers or positions.
     """
     base = open_base(name)
     if base.is_run:

@@ -54,7 +54,7 @@ class OwnLoss(Protocol):
 
 
 class Term(Generic[S]):
-    """A term of the objective. By default it is a cross entropy at labelled positions without own rows or data.
+    """A term of the objective. By default, a term is a cross entropy at labelled positions.
 
     Labelled positions are the masked words in an encoder, and all positions with a next token in a decoder.
 

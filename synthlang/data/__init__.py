@@ -1,6 +1,6 @@
 """Data sets of studies by name: download, conversion, record and check.
 
-The functions here do what the commands ``synthlang data …`` do. ``configs/data.yaml`` is the catalogue.
+Each function does the work of a command ``synthlang data …``. ``configs/data.yaml`` is the catalogue.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def fetch(
         keep_downloads: Keep the downloads in ``.downloads``, which then serves as a mirror.
         steps: False to leave out the steps.
         workers: Number of worker processes of the steps. The output is identical for any number.
-        confirm: Function that sees the plan before anything is downloaded, and returns False to stop (default: none).
+        confirm: Function that gets the plan before anything is downloaded, and returns False to stop (default: none).
 
     Returns:
         The names of the data sets that were written.

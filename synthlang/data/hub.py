@@ -107,7 +107,7 @@ def list_files(source: HubFiles) -> list[HubFile]:
 
 
 def download(file: HubFile, downloads: Path, count: Callable[[int], None]) -> None:
-    """Download a file to its place in the folder ``downloads``, and check its hash. A part of the file is continued.
+    """Download a file to its place in the folder ``downloads``, and check its hash. A partial file is continued.
 
     ``count`` is called with the number of bytes of each received block, and of a part from an earlier call.
 
@@ -141,7 +141,7 @@ def is_intact(file: HubFile, path: Path) -> bool:
 
 
 def counting_bar(count: Callable[[int], None]) -> type[Any]:
-    """Return a class for the library's progress bars, which calls ``count`` with the number of received bytes."""
+    """Return a class of progress bars for the library that calls ``count`` with the number of received bytes."""
     from tqdm import tqdm  # type: ignore[import-untyped]
 
     class Bar(tqdm):  # type: ignore[misc]
@@ -176,7 +176,7 @@ def _tried(source: HubFiles, call: Callable[[], Any]) -> Any:
 
 @contextmanager
 def _errors(source: HubFiles) -> Iterator[None]:
-    """Convert the errors of the library. Errors of the own disk stay errors of the disk."""
+    """Convert the errors of the library to InputError, and those of the local disk to DiskError."""
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
     try:
@@ -194,7 +194,7 @@ def _errors(source: HubFiles) -> Iterator[None]:
 
 
 def _converted(source: HubFiles, error: Exception) -> InputError:
-    """Return the error for the user of an error that the library raised."""
+    """Return the InputError that describes an error of the library to the user."""
     from huggingface_hub import constants, errors
 
     is_offline = constants.HF_HUB_OFFLINE and not isinstance(error, errors.HfHubHTTPError)
@@ -218,7 +218,7 @@ def _converted(source: HubFiles, error: Exception) -> InputError:
 
 
 def _refused(source: HubFiles, status: int) -> InputError:
-    """Return the error for a status of the hub that has no meaning of its own."""
+    """Return the error for an HTTP status of the hub that ``_converted`` does not name."""
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return InputError(f"the hub failed (HTTP {status})", source.address, hint=f"wait, then {RESUME}", code="failed")
     needs_login = status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)

@@ -41,7 +41,7 @@ class Job:
 
     @property
     def downloads(self) -> list[Size | None]:
-        """Sizes of its files."""
+        """Size of each file to download, or None for a file of unknown size."""
         return [file.download for file in self.files]
 
     @property

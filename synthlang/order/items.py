@@ -14,7 +14,7 @@ The value of a feature is its number of occurrences. A feature is a plain string
 ``PRE_a_b_c`` holds for a and b_c as well as for a_b and c.
 
 The released order models use labels of Universal Dependencies v1, while today's treebanks and parsers use v2. Only
-labels are converted, not trees: where v2 attaches a word elsewhere (coordination), a v1 model sees the v2 tree. A label
+labels are converted, not trees: where v2 attaches a word elsewhere (coordination), a v1 model gets the v2 tree. A label
 without an equivalent in v1 becomes the nearest one. Source: https://universaldependencies.org/v2/summary.html
 """
 

@@ -212,8 +212,8 @@ def order_fit(
         report: Function that shows progress.
 
     Raises:
-        InputError: The treebank has no trees, lacks a split or has no node to learn from, a split is named twice or
-            both learned from and held out, a setting is invalid, or the model or its card cannot be written there.
+        InputError: The treebank has no trees, lacks a split or has no node to learn from. A split is named twice, or is
+            both in ``train`` and held out. A setting is invalid. The model or its card cannot be written.
     """
     card_file_path, source = card_path(out), open_source(treebank)
     train = tuple(train) or _first_of(source, ("train", "dev", "test"))

@@ -194,7 +194,7 @@ def _given(path: Path, text: ParallelText, options: AlignOptions) -> tuple[Links
 
 
 def _aligned(text: ParallelText, options: AlignOptions) -> list[tuple[Links, int]]:
-    """Run the aligner. Return the word alignments of each direction, and how many of them were dropped."""
+    """Run the aligner. Return the word alignments of each direction, and the number of those that were dropped."""
     program: Program = options.program or "eflomal"  # type: ignore[assignment]  # check() has accepted it
     whole = [text]
     for name in options.also:

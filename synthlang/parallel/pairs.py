@@ -166,9 +166,9 @@ def read_pair(
         say: Function that shows a message when an aligner runs.
 
     Raises:
-        InputError: A file or the source cannot be read, the files do not match, a language of the pair has transforms
-            of tokens or cannot be bound, the aligner is not installed or fails, or no sentence pair has a word
-            alignment.
+        InputError: A file or the source cannot be read, or the files do not match. A language of the pair has
+            transforms of tokens or cannot be bound. The aligner is not installed or fails, or no sentence pair has a
+            word alignment.
     """
     linked = _derived(config, tokenizers) if isinstance(config, DerivedPair) else _text(config, tokenizers, store, say)
     if not len(linked.links.left):

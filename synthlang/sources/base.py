@@ -40,8 +40,8 @@ class Source(Protocol):
 
     A source may also have the methods ``size(split)`` (see ``size_of``) and ``remarks(split)`` (see ``remarks_of``),
     and the attributes ``licence`` (an SPDX id) and ``language_codes`` (codes of its languages for a data set card,
-    such as ``en``). A source that can read columns of MORPHOLOGY besides its own has
-    the method ``with_morphology(names)`` (see ``with_columns``).
+    such as ``en``). A source that can add columns of MORPHOLOGY on request has the method
+    ``with_morphology(names)`` (see ``with_columns``).
     """
 
     @property

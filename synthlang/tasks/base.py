@@ -74,7 +74,7 @@ class TaskSet(ABC):
         return None
 
     def with_morphology(self, names: Sequence[str]) -> TaskSet:  # noqa: ARG002  subclasses use it
-        """Return the task with those of the columns of MORPHOLOGY that it can read besides its own."""
+        """Return the task with those of the named columns of MORPHOLOGY that its source can add."""
         return self
 
     def check(self, split: str, hint: str = "") -> None:

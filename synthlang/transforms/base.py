@@ -84,7 +84,7 @@ class Transform(StrictModel):
 
     @property
     def added_tokens(self) -> tuple[str, ...]:
-        """The tokens that the transform inserts as words of its own. The vocabulary must have them."""
+        """The tokens that the transform inserts as separate words. The vocabulary must have them."""
         return ()
 
     @property

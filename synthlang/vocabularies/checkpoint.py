@@ -65,7 +65,7 @@ def read_checkpoint(name: str) -> Checkpoint:
 
     Raises:
         InputError: The tokenizer is missing or damaged, has no fast version, lacks a special token or has tokens that
-            cross words, the config is wrong, there are more ids than rows of the model, or the files contradict each
+            cross words. The config is wrong, there are more ids than rows of the model, or the files contradict each
             other.
     """
     place = str(user_path(name)) if user_path(name).exists() else name

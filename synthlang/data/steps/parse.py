@@ -18,7 +18,7 @@ from synthlang.sources.base import size_of
 RATES = {"spacy": 2400.0, "stanza": 790.0}
 """Words a second on one core by engine (docs/parsing.md)."""
 BYTES_A_WORD = 6
-"""Bytes of English text for each word, to count the words of a text that is there."""
+"""Approximate bytes per word of English text, to estimate the number of words in a folder."""
 
 
 class Parse(BaseStep):
@@ -53,7 +53,7 @@ class Parse(BaseStep):
         return f"synthlang parse text:{base} --engine {engine} --model {model}{tokens}{more} --out {out}"
 
     def amount_of(self, base: Path) -> int:
-        """Return the approximate number of words of a text that is there."""
+        """Return the approximate number of words of the text in the folder ``base``."""
         return sum(path.stat().st_size for path in base.rglob("*") if path.is_file()) // BYTES_A_WORD
 
     def run(self, base: Path, out: Path, tools: Tools) -> StepRecord:
