@@ -48,7 +48,7 @@ def parse(
         engine: Parser to use.
         model: A spaCy pipeline or folder (default: ``en_core_web_sm``), or a language of Stanza (``en``).
         tokens: ``source`` keeps the words of the source. With ``engine`` the parser splits the text itself.
-        morphology: True for features and lemmas, which ``conllu:OUT?feats&lemma`` reads.
+        morphology: True to annotate morphological features and lemmas, which ``conllu:OUT?feats&lemma`` reads.
         executor: ``local`` (processes, each with one GPU if there are any), ``in-process`` or ``slurm``.
         workers: Number of local processes (default: one for each GPU, else 1).
         slurm: Options of Slurm, such as ``time=120``.
@@ -62,7 +62,7 @@ def parse(
         Number of sentences of each split. The mapping is empty if ``wait`` is False.
 
     Raises:
-        InputError: The source, the parser or Slurm is not there, a job failed, or two options exclude each other.
+        InputError: The source, the parser or Slurm is missing, a job failed, or two options exclude each other.
     """
     import synthlang
     from probes.study.executors.resources import cuda_devices
@@ -181,8 +181,8 @@ def run_transfer(
         out: The JSON file (default for a run: ``RUN/transfer/TASK-LANGUAGE.json``). It is required for other models.
             Predictions are written to ``NAME.predictions.parquet`` beside it.
         save_models: The folder for the fine-tuned models, which ``probe`` can read.
-        smoke: Use few items and one seed to test the call within seconds, and write to another file (NAME-smoke). The
-            scores mean nothing.
+        smoke: True to test the call within seconds on few items, with one seed, and write another file (NAME-smoke).
+            The scores mean nothing.
         threads: Number of threads (default: ``OMP_NUM_THREADS``, else chosen by model width and cores).
         overrides: Dotted config keys and their new values.
 
@@ -362,9 +362,9 @@ def push(
         folder: A study, a data set folder of ``derive``, a finished run, or ``RUN/export/LANGUAGE``.
         repo: OWNER/NAME, for all folders but a study.
         to: OWNER or OWNER/PREFIX, for a study.
-        public: Make new repositories public. They are private by default.
-        partial: Leave out unfinished cells, damaged models and models without weights.
-        dry_run: Print what would be uploaded, and upload nothing.
+        public: True to make new repositories public. They are private by default.
+        partial: True to leave out unfinished cells, damaged models and models without weights.
+        dry_run: True to print what would be uploaded, and upload nothing.
 
     Returns:
         The addresses of the repositories and, last, of the collection of a study. With ``dry_run``, the list is empty.
@@ -459,10 +459,10 @@ def fetch_data(
         size: Size of the study. ``lab`` has free sources only.
         to: The folder of data.
         source: Mirror in place of the sources: a folder, or an address.
-        keep_downloads: Keep the downloads, which then serve as a mirror.
+        keep_downloads: True to keep the downloads, which then serve as a mirror.
         steps: False to leave out the steps after the download.
         workers: Number of worker processes of the steps.
-        ask: Request consent on the terminal before anything is downloaded.
+        ask: True to request consent on the terminal before anything is downloaded.
 
     Raises:
         InputError: Nothing is named, a name or the size is unknown, there is no consent, or a data set cannot be
@@ -482,6 +482,9 @@ def check_data(names: Sequence[str] = (), *, to: str | Path = "data") -> bool:
     Args:
         names: Names of the catalogue (default: all data sets that are in the folder).
         to: The folder of data.
+
+    Raises:
+        InputError: A name is unknown, or the record of the folder is damaged.
     """
     from probes.data_commands import check_data as run
 
@@ -527,8 +530,8 @@ def collect_garbage(
         folders: Study folders.
         keep: ``checkpoints`` (all weights), ``final`` (exports, last and best weights) or ``results`` (no weights).
             The default is the key ``keep`` of each study.
-        unused: Also delete stages that no study in the store uses.
-        dry_run: Verify the store, print the runs whose weights would be deleted, and delete nothing.
+        unused: True to also delete stages that no study in the store uses.
+        dry_run: True to verify the store and print the runs whose weights would be deleted, but delete nothing.
 
     Raises:
         InputError: A folder is not that of a study, or ``keep`` is unknown.

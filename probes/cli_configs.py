@@ -81,9 +81,7 @@ def _in_full(kind: str, name: str) -> str:
 def _list(kind: str, search: str) -> bool:
     """Print the entries of a kind that contain the text ``search``, and return True if there are any.
 
-    All sizes of an entry share one line.
-
-    The sizes of an entry that also exists without a size are in square brackets.
+    All sizes of an entry share one line. The sizes of an entry that also exists without a size are in square brackets.
     """
     sizes: dict[str, list[str]] = {}
     known = catalogue.names(kind)

@@ -135,7 +135,7 @@ def _say_requirements(config: Path) -> None:
 
 
 def _say_data(config: Path, data: Sequence[str]) -> None:
-    """Print which of these data sets are there, and what would be fetched."""
+    """Print how many of these data sets are there, and a line on each missing one."""
     from synthlang.data.sizes import size_text
     from synthlang.data.state import items, left_line
 
@@ -199,7 +199,7 @@ def write_new_study(path: Path) -> None:
 
 @contextmanager
 def _naming_tiny(config: Path, overrides: Sequence[str] = ()) -> Iterator[None]:
-    """Add the remedies to an error about missing data: the command that fetches it, and a size that needs none."""
+    """Add the remedies to an error on missing data: the command that fetches them, and a size that needs no data."""
     try:
         yield
     except InputError as error:

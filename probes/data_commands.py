@@ -102,8 +102,8 @@ def fetch_data(
 ) -> list[str]:
     """Fetch data sets, and return the names of those that were written.
 
-    With ``ask``, the cost is shown and consent is requested first. If it is refused, the result is empty. If all data
-    sets are there, a line is printed.
+    With ``ask``, the cost is shown and consent is requested first. If consent is refused, the result is empty. If all
+    data sets are there, a line is printed.
 
     Raises:
         InputError: Nothing is named, a name or the size is unknown, the study cannot be read, there is no terminal to
@@ -122,6 +122,9 @@ def check_data(names: Sequence[str], to: Path) -> bool:
     """Check data sets in the folder ``to``, print a line on each, and return True if all are sound.
 
     Without ``names``, all data sets in the folder are checked. If there are none, the result is True.
+
+    Raises:
+        InputError: A name is unknown, or the record of the folder is damaged.
     """
     console, found = Console(), check(names, to)
     for one in found:

@@ -16,7 +16,7 @@ from synthlang.errors import InputError
 ROWS = 1024
 """Rows per block. With this many, the work on a block takes longer than reading it."""
 LOADED = 1 << 29
-"""Size up to which a layer is loaded as a whole, in bytes. On the CPU, a larger one is memory-mapped."""
+"""Size up to which a layer is loaded as a whole, in bytes. On the CPU, a larger layer is memory-mapped."""
 
 
 class LayerCache:

@@ -1,8 +1,8 @@
 """``synthlang parse --executor slurm``: the text is cut into parts, and jobs parse the parts into a shared cache.
 
-The command reads the source once to write the parts, waits for the jobs, and reads the source again to write the output
-from the cache, by the code that also writes it without a cluster. Its bytes are therefore the same. Everything else is
-in the folder ``.parsing-NAME`` beside the output, which is deleted at the end:
+The command reads the source once to write the parts, waits for the jobs, and reads the source again to write the
+output from the cache, by the code that also writes it without a cluster. The bytes of the output are therefore the
+same. Everything else is in the folder ``.parsing-NAME`` beside the output, which is deleted at the end:
 
 job.json     source, parser, cache and size of the jobs, which a later call must have as well
 parts/       files of sentences
@@ -89,10 +89,10 @@ def parse_on_slurm(
         tokens: ``source`` or ``engine`` (see ``ParsedSource``).
         cache: Folder of the cache, on such a disk (default: a temporary folder beside ``out``).
         jobs: Options of the jobs.
-        morphology: True for features and lemmas.
+        morphology: True to annotate morphological features and lemmas.
 
     Raises:
-        InputError: A job failed, the folder has other content, or a source, a parser or Slurm is not there.
+        InputError: A job failed, the folder has other content, or a source, a parser or Slurm is missing.
     """
     check_named(out)
     out = out.absolute()
@@ -191,7 +191,7 @@ class _Parts:
 def run_parts(
     stages: Iterator[ParseStage], executor: Executor, store: Store, retry: int, report: Report, say: Say
 ) -> None:
-    """Make all stages. They are submitted while later parts are still being cut.
+    """Make all stages. The first stages are submitted while later parts are still being cut.
 
     Raises:
         InputError: A stage failed after all tries. The others have ended.

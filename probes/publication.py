@@ -80,7 +80,7 @@ class Publication:
     """The repositories and the collection of a study.
 
     Attributes:
-        owner: The user or the organization that has them.
+        owner: The user or the organization that owns the repositories.
         title: Title of the collection.
         description: Description of the collection.
         repositories: The models, and last the data set with the results.

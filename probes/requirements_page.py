@@ -96,7 +96,7 @@ def _restricted(rows: Sequence[Requirements]) -> Iterator[tuple[str, ...]]:
 
 
 def _at_lab(data: DataSet) -> tuple[str, str]:
-    """Return what is read at ``lab``, and its licence."""
+    """Return a text on the data that is read at ``lab``, and the licence of that data."""
     if data.lab is not None:
         return data.lab.note, data.lab.licence
     return ("not needed", "") if isinstance(data.source, ByHand) else ("the same", data.licence)

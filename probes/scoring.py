@@ -180,8 +180,8 @@ class _Rows:
 class _Work:
     """All rows, as the tokens ``start`` … ``stop`` − 1 of their sentences, [rows].
 
-    A masked row predicts the token ``own``, and the tokens from it to ``masked_stop`` − 1 are masked. The row of a
-    decoder predicts all tokens, and both are None.
+    A masked row predicts the token ``own``, and the tokens ``own`` … ``masked_stop`` − 1 are masked. The row of a
+    decoder predicts all its tokens, and ``own`` and ``masked_stop`` are None.
     """
 
     rows: _Rows
