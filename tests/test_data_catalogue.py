@@ -191,3 +191,18 @@ def test_the_lists_of_the_command(tmp_path, monkeypatch):
     assert refused(probes.fetch_data) == ("", "missing")
     assert refused(probes.list_data, ["nli/en"], size="small") == ("--size", "unknown")
     assert refused(probes.fetch_data, ["nli/xx"]) == ("", "unknown")
+
+
+@pytest.mark.parametrize("name", ["ud/fr", "ud/ru", "ud/zh"])
+def test_treebanks_of_google_had_a_restricted_licence_before_ud_2_5(name):
+    data = entry(name)
+    assert isinstance(data.source, GitFiles) and data.source.commit == "r2.3"
+    assert (data.licence, data.restricted) == ("CC-BY-NC-SA-3.0", True)
+    assert (entry("ud/en").licence, entry("ud/en").restricted) == ("CC-BY-SA-4.0", False)
+
+
+def test_downloads_of_xnli_have_the_sizes_that_its_card_states():
+    stated = {name: entry(f"nli/{name}").download for name in ("el", "en", "hi", "ur")}
+    assert stated == {
+        name: Size(stated=size) for name, size in (("el", 74.6), ("en", 50.6), ("hi", 70.9), ("ur", 46.7))
+    }
