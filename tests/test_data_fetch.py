@@ -306,6 +306,24 @@ def test_a_full_disk(server, tmp_path, monkeypatch):
     assert get(server, tmp_path, "nli/es", "muse/en-es")
 
 
+def test_a_web_page_in_place_of_a_file_is_refused_and_forgotten(server, tmp_path):
+    server.files[MUSE_TEST] = b"\n<!DOCTYPE html><html><body>Sign in to this network</body></html>\n"
+    assert refusal(get, server, tmp_path, "muse/en-es").code == "damaged"
+    assert list_sets(["muse/en-es"], tmp_path)[0].state == "missing"
+    server.files[MUSE_TEST] = muse(500)
+    assert get(server, tmp_path, "muse/en-es") == ["muse/en-es"]
+
+
+def test_the_remedy_for_a_damaged_file_works(server, tmp_path):
+    get(server, tmp_path, "nli/es")
+    (tmp_path / "nli" / "es" / "dev.tsv").unlink()
+    [found] = check(["nli/es"], tmp_path)
+    assert found.fault.endswith(f"delete {tmp_path / 'nli' / 'es'}, and run: synthlang data fetch nli/es")
+    shutil.rmtree(tmp_path / "nli" / "es")
+    assert get(server, tmp_path, "nli/es") == ["nli/es"]
+    assert [one.fault for one in check(["nli/es"], tmp_path)] == [""]
+
+
 def test_two_fetches_at_once(server, tmp_path):
     plan = plan_fetch(["nli/es"], tmp_path, None, server.address)
     with only_writer(tmp_path / SOURCES):

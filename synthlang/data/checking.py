@@ -58,8 +58,10 @@ def check_sets(wanted: Iterable[str], root: Path, report: Report = silent) -> li
 def _check(name: str, root: Path, record: Record, report: Report) -> Checked:
     data, known = entry(name), record.sets.get(name)
     if known is not None and (wrong := damaged(root, known)):
-        fault = f"changed or missing since the download: {first_few(wrong, 3)}; delete it, and fetch it again"
-        return Checked(name, fault, True)
+        delete = " and ".join(str(root / place) for place in places(name))
+        lab = " --size lab" if known.variant == "lab" else ""
+        again = f"delete {delete}, and run: synthlang data fetch {name}{lab}"
+        return Checked(name, f"changed or missing since the download: {first_few(wrong, 3)}; {again}", True)
     try:
         found = _contents(name, data, root, report)
     except InputError as error:

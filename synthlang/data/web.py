@@ -34,6 +34,8 @@ TIMEOUT = 60.0
 BLOCK = 1 << 18
 AGAIN = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS, *(code for code in HTTPStatus if code >= 500)}
 RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
+PAGES = (b"<!doctype html", b"<html")
+"""Beginnings of web pages, in lower case. No data set of the catalogue begins like this."""
 LOST = (http.client.HTTPException, OSError)
 """Errors that a broken connection raises."""
 RESUME = "run the same command again to continue"
@@ -183,16 +185,26 @@ def _pause(error: Exception | None, failures: int) -> float:
 
 
 def _finish(file: UrlFile, url: str, part: Path, target: Path) -> None:
-    """Check a complete download against its checksum, and rename it to its target."""
+    """Check a complete download against its checksum, or that it is no web page, and rename it to its target."""
     if file.sha256 is not None and (found := sha256_file(part)) != file.sha256:
         part.unlink()
         _record(part).unlink(missing_ok=True)
         reason = f"the SHA-256 of the download is {found}, not {file.sha256}"
         hint = "run the same command again; if the file has changed, name a folder with the former one (--from)"
         raise InputError(reason, url, hint=hint, code="damaged")
+    if file.sha256 is None and _is_page(part):
+        part.unlink()
+        _record(part).unlink(missing_ok=True)
+        hint = "check whether the network or the proxy asks for a login in a browser, and run the same command again"
+        raise InputError("the download is a web page (HTML) in place of the file", url, hint=hint, code="damaged")
     with writing(target):
         part.replace(target)
         _record(part).unlink(missing_ok=True)
+
+
+def _is_page(path: Path) -> bool:
+    with path.open("rb") as handle:
+        return handle.read(64).lstrip().lower().startswith(PAGES)
 
 
 def _refused(url: str, code: int) -> InputError:
