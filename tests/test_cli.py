@@ -152,7 +152,10 @@ def test_findings_of_a_finished_study(work, call, tmp_path):
     kept = tmp_path / "what" / "studies" / "tiny"
     assert (code, err) == (0, "") and f"archived: {kept} (" in out and f"{tmp_path}/what.md and beside it (" in out
     text = (tmp_path / "what-own.md").read_text(encoding="utf-8")
-    assert re.search(r"Perplexity of the source language \d+\.\d; SUP of pos \d", text) and str(work) not in text
+    assert (
+        re.search(r"are \d+\.\d for the perplexity of the source language and [\d.]+ for SUP of pos", text)
+        and str(work) not in text
+    )
     assert call("report", kept)[0] == 0  # a study folder, too
 
 

@@ -93,7 +93,7 @@ def test_a_parsed_text_is_made_after_its_base_and_recorded(server, tmp_path, log
     told = capfd.readouterr().err
     assert "text/en-parsed: CC-BY-SA-3.0, GFDL, made of text/en" in told
     assert "then parse with spacy:en_core_web_sm: 15 million words, 52 min on 2 cores (estimate)" in told
-    assert re.search(r"in all: .* to download, about .* on the disk, 35 min of steps \(estimate\)", told)
+    assert re.search(r"in all: .* to download, ≈ .* on the disk, 52 min of steps \(estimate\)", told)
     text, parsed = (
         open_source(f"{kind}:{root}/text/{name}") for kind, name in (("text", "en"), ("conllu", "en-parsed"))
     )

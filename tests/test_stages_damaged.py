@@ -258,7 +258,7 @@ def test_a_log_that_was_damaged_is_trained_again_and_changes_no_result(injury, o
     started = opened(out, ALL)
     started.run(say=said.append)
     assert [cell.status for cell in started.cells] == ["done"] and tables(out) == results
-    assert "pretrain" in trained and any("metrics.jsonl damaged" in line for line in said)
+    assert "pretrain" in trained and any("damaged files: metrics.jsonl" in line for line in said)
 
 
 @pytest.mark.parametrize("injury", INJURIES)

@@ -419,17 +419,17 @@ def test_what_is_no_table_of_a_study_is_an_error(study: Path, name: str) -> None
     table |= {"layer": [1]} if name == "measures" else {}
     numbers = {key: [text] for key, text in (("delta", "many"), ("value", "one")) if key in columns}
     path = study / f"{name}.parquet"
-    for changes, code in (
-        (None, "format"),
-        ({"cell": ["a"]}, "missing"),
-        (table | {"labels": ["{,"]}, "format"),
-        (table | numbers, "type"),
+    for changes, place, code in (
+        (None, path.name, "format"),
+        ({"cell": ["a"]}, path.name, "missing"),
+        (table | {"labels": ["{,"]}, f"{path.name} row 1", "format"),
+        (table | numbers, f"{path.name} {next(iter(numbers))}", "type"),
     ):
         if changes is None:
             path.write_bytes(b"PAR1 no")
         else:
             pq.write_table(pa.table(changes), path)
-        assert refused(write_report, study) == (f"{name}.parquet", code)
+        assert refused(write_report, study) == (place, code)
 
 
 def test_dropped_is_listed(tmp_path: Path) -> None:
