@@ -145,8 +145,9 @@ def draw_dictionary(
         The manifest: counts, coverage, fingerprints.
 
     Raises:
-        InputError: ``out`` exists, a source is missing or does not apply, an input cannot be read, or no pair of words
-            is left.
+        InputError: ``out`` exists, a setting is invalid, a source is missing or does not apply, an input cannot be
+            read, or no pair of words is left.
+        DiskError: The folder cannot be written.
     """
     from synthlang.dictionary.draw_command import dictionary_command
 

@@ -1,4 +1,4 @@
-"""Tables of a report as files: CSV with every row and all digits, and LaTeX in the style of the package booktabs."""
+"""Tables of a report as files: CSV with every row, and LaTeX in the style of the package booktabs."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ ENDS = ("", " low", " high", " n")
 
 
 def csv_table(table: Table) -> str:
-    """Return every row and column as CSV, also those that the page leaves out, with numbers in full.
+    """Return every row and column as CSV, also those that the page leaves out.
 
-    A column with an interval in any row becomes four columns: mean, lower bound, upper bound and n.
+    Integers are in full. Other numbers have six significant digits. A column with an interval in any row becomes
+    four columns: mean, lower bound, upper bound and n.
     """
     wide = [any(isinstance(row[i], Interval) for row in table.rows) for i in range(len(table.header))]
     text = io.StringIO()
@@ -52,7 +53,7 @@ def csv_table(table: Table) -> str:
 
 
 def _plain(entry: Entry) -> str:
-    """Return the entry as text on one line, with all digits."""
+    """Return the entry as text on one line. A float has six significant digits."""
     if isinstance(entry, float):
         return DIGITS.format(entry)
     return "" if entry is None else str(entry) if isinstance(entry, int) else " ".join(entry_text(entry).split())

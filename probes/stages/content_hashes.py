@@ -52,9 +52,9 @@ class ContentHash:
     """The content hash of a reference.
 
     Attributes:
-        hash: The hash.
-        files: The files with the content.
-        error: The error if the reference cannot be opened.
+        hash: The hash. For a reference that cannot be opened, a text with the code of the error and the name.
+        files: Size and time of change of the files with the content. Empty if the reference cannot be opened.
+        error: The error if the reference cannot be opened, else None.
     """
 
     hash: str

@@ -154,6 +154,7 @@ def dictionary_command(
 
     Raises:
         InputError: As for ``synthlang.draw_dictionary``.
+        DiskError: The folder cannot be written.
     """
     settings = parse(DictionarySpec, {"coverage": coverage, "by": by, "order": order, "seed": seed}, "dictionary")
     if out.exists():

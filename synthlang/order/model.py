@@ -64,9 +64,10 @@ class OrderModel(StrictModel):
         return tuple(c for c in CLASSES if c in self.weights)
 
     def save(self, path: Path) -> None:
-        """Write the file, gzipped if its name ends in ``.gz``. Equal models give equal bytes.
+        """Write the model as JSON, gzipped if the name of the file ends in ``.gz``. Equal models give equal bytes.
 
         Raises:
+            InputError: ``path`` has no name, such as ``.``.
             DiskError: The file cannot be written.
         """
         data = {**self.model_dump(mode="json"), "fingerprint": self.content}

@@ -164,7 +164,10 @@ def layer_map(one: Compared, estimator: Estimator, unit: str) -> Drawing | None:
 
 
 def layer_lines(found: Sequence[Compared], estimator: Estimator) -> Drawing | None:
-    """Draw the CKA of layers with the same number, with a line per comparison, or return None without any."""
+    """Draw the CKA of layers with the same number, with a line per comparison.
+
+    A comparison without a defined value has no line. If there is no line at all, the result is None.
+    """
     lines = []
     for one in found:
         same = zip(one.layers[0], one.same_layer(estimator) or [], strict=False)

@@ -1,4 +1,7 @@
-"""Heads that several tasks share: classification of rows, and tagging of words with a BiLSTM and a CRF."""
+"""Heads that several tasks share, for a class per row and for a tag per word.
+
+A head for words is linear, or has a CRF, or has a BiLSTM and a CRF.
+"""
 
 from __future__ import annotations
 
