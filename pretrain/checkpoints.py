@@ -135,7 +135,7 @@ def selected_checkpoint(folder: Path, last: int) -> Path:
 
 
 def checkpoint_at(folder: Path, step: int) -> Path:
-    """Return the checkpoint of a step.
+    """Return the path of the checkpoint of a step in ``folder``, the folder ``checkpoints`` of a run.
 
     Raises:
         InputError: The checkpoint is damaged, gone or of another version.

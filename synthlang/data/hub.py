@@ -68,7 +68,7 @@ class HubFile:
 
     @property
     def url(self) -> str:
-        """The address, for records."""
+        """Address of the file at its commit on the hub."""
         return f"{self.source.address}/resolve/{self.revision}/{self.name}"
 
 

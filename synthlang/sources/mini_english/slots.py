@@ -32,12 +32,22 @@ SPEAKERS = (I, WE, YOU)
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """The topic of a request (see grammar.yaml), with adjuncts as (share, [(preposition, senses, slot)])."""
+    """The topic of a request (see grammar.yaml).
+
+    Attributes:
+        verbs: Base forms of the verbs.
+        adjuncts: (probability, [[preposition, senses of the noun, slot]]) for each kind of adjunct. With this
+            probability, a clause draws one adjunct from the list.
+        taken: Slot of the object, or "" for a domain without an object.
+        senses: Senses of the object.
+        receives: Probability of a recipient, for a verb that may have one.
+        to: True if every verb may have a recipient after "to".
+    """
 
     verbs: tuple[str, ...]
     adjuncts: tuple[tuple[float, list[list[str]]], ...]
-    taken: str = ""  # the slot of the object
-    senses: str = ""  # senses of the object
+    taken: str = ""
+    senses: str = ""
     receives: float = 0.0
     to: bool = False
 
