@@ -144,7 +144,11 @@ def push(
     ] = None,
     public: Annotated[bool, option("Visibility of new repositories (default: private).", "--public/--private")] = False,
     partial: Annotated[
-        bool, option("Unfinished cells, damaged models and models without weights are left out.", "--partial")
+        bool,
+        option(
+            "Partial upload of a study, without unfinished cells, damaged models and models without weights.",
+            "--partial",
+        ),
     ] = False,
     dry_run: Annotated[bool, option("List of what would be uploaded, without any upload.", "--dry-run")] = False,
 ) -> None:

@@ -133,8 +133,11 @@ def _claim(work: Path, source: ParsedSource, sentences: int) -> None:
     path = work / JOB
     about = {"fingerprint": parsed_fingerprint(source), "sentences": sentences, "cache": str(source.cache.root)}
     if path.exists() and read_json(path) != about:
-        reason = "the folder holds unfinished work with another source, other settings of the parser, or other jobs"
-        hint = "run the other command again to finish it, delete the folder, or name another output"
+        reason = (
+            "the folder holds unfinished work with another source, other parser options, another cache or another "
+            "number of sentences per job"
+        )
+        hint = "run the command that began the work again, delete the folder, or name another output"
         raise InputError(reason, work, hint=hint, code="exists")
     write_json(path, about)
 

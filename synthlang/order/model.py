@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import json
 from functools import cached_property, lru_cache
+from math import nan
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -185,9 +186,7 @@ def _read_orm(path: Path) -> dict[str, float]:
         if not line.strip():
             continue
         try:
-            weight = float(value.replace("_", "?"))  # Python would accept 1_0
-            if not abs(weight) < LARGEST:  # also refuses nan
-                raise ValueError(f"the weight must be a number between -{LARGEST} and {LARGEST}")
+            weight = _weight_of(value)
             if check_feature(feature) in weights:
                 raise ValueError("appears twice")
         except ValueError as error:
@@ -198,3 +197,13 @@ def _read_orm(path: Path) -> dict[str, float]:
     if not weights:
         raise nothing_in("weight", path)
     return weights
+
+
+def _weight_of(text: str) -> float:
+    try:
+        weight = float(text.replace("_", "?"))  # Python would accept 1_0
+    except ValueError:
+        weight = nan
+    if not abs(weight) < LARGEST:  # also refuses nan
+        raise ValueError(f"the weight must be a number above -{LARGEST} and below {LARGEST}, not {text[:30]!r}")
+    return weight
