@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
+from safetensors.torch import save_file
 from torch import Tensor
 
 from pretrain.config import ModelConfig, SharingConfig
 from pretrain.data.batch import IGNORE, Batch, RowGroup
 from pretrain.model.attention import Layer, SeparateLayers
+from pretrain.model.language_model import LanguageModel
 from pretrain.model.roberta import DenseHead, MaskedLM
 from pretrain.model.tensors import TensorBatch
+from pretrain.model.to_hf import to_hf
 
 SIZE, WIDTH, PAD, SLOTS = 21, 8, 1, 3
 IDS = (np.r_[0:5, 5:12], np.r_[0:5, 10:21])  # two languages with the specials and two more ids in common
@@ -41,6 +46,27 @@ def model_of(
             if parameter.ndim < 2:
                 parameter.add_(torch.randn(parameter.shape, generator=torch.Generator().manual_seed(seed)) / 4)
     return model.eval()
+
+
+def opened_export(model: LanguageModel, language: int, folder: Path, auto: Any) -> Any:
+    """Write the export of a language, and open it with transformers. It must have all weights and no others."""
+    config, state = to_hf(model, language)
+    config.save_pretrained(folder)
+    save_file(state, folder / "model.safetensors", metadata={"format": "pt"})
+    theirs, info = auto.from_pretrained(folder, output_loading_info=True)
+    assert not any(info.values())
+    return theirs.eval()
+
+
+def assert_every_weight_is_exported(model: LanguageModel) -> None:
+    """A change of any parameter that language 0 has is seen in its export. Layers 1 and 2 of the model are separate."""
+    for name, parameter in model.named_parameters():
+        before = to_hf(model, 0)[1]
+        with torch.no_grad():
+            parameter.add_(1.0)
+        after = to_hf(model, 0)[1]
+        other = name.startswith(("layers.0.1.", "layers.1.1."))
+        assert any(not torch.equal(before[key], after[key]) for key in before) != other, name
 
 
 def batch_of(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
 from torch.nn import functional as F
 from transformers import AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel
@@ -23,7 +23,18 @@ from pretrain.model.text import Text
 from pretrain.model.to_hf import to_hf
 from pretrain.objectives.objective import Objective
 from pretrain.objectives.table import NAMES
-from tests.model_cases import HALVES, IDS, KINDS, MIXED, PAD, SIZE, WIDTH, batch_of
+from tests.model_cases import (
+    HALVES,
+    IDS,
+    KINDS,
+    MIXED,
+    PAD,
+    SIZE,
+    WIDTH,
+    assert_every_weight_is_exported,
+    batch_of,
+    opened_export,
+)
 from tests.refusals import refused
 
 SHAPE = ModelConfig(kind="gpt2", layers=3, heads=2, hidden=12, feed_forward=20, dropout=0.0, init_std=0.3)
@@ -211,27 +222,18 @@ def test_a_checkpoint_computes_the_same_with_us_and_exported_again(kind, tmp_pat
 
 def test_an_export_is_loaded_by_transformers_and_computes_the_same(tmp_path):
     model = model_of(KINDS["sep emb + L1-2"], language_ids=True)
-    config, state = to_hf(model, 1)
-    config.save_pretrained(tmp_path)
-    save_file(state, tmp_path / "model.safetensors", metadata={"format": "pt"})
-    theirs, info = AutoModelForCausalLM.from_pretrained(tmp_path, output_loading_info=True)
-    assert not any(info.values()) and isinstance(theirs, GPT2LMHeadModel)
+    theirs = opened_export(model, 1, tmp_path, AutoModelForCausalLM)
+    assert isinstance(theirs, GPT2LMHeadModel)
     words = torch.from_numpy(IDS[1][-6:])[None]
     own = torch.from_numpy(IDS[1])
     logits = model.logits(Text.of(words, 1))
-    torch.testing.assert_close(theirs.eval()(words).logits[..., own], logits[..., own], rtol=0, atol=1e-5)
+    torch.testing.assert_close(theirs(words).logits[..., own], logits[..., own], rtol=0, atol=1e-5)
     assert bool(logits[..., IDS[0][6]].isneginf().all())  # another language's word has no share in the softmax
 
 
 def test_every_weight_of_ours_is_in_the_export():
     model = model_of(KINDS["sep emb + L1-2"], language_ids=True)
-    for name, parameter in model.named_parameters():
-        before = to_hf(model, 0)[1]
-        with torch.no_grad():
-            parameter.add_(1.0)
-        after = to_hf(model, 0)[1]
-        other = name.startswith(("layers.0.1.", "layers.1.1."))
-        assert any(not torch.equal(before[key], after[key]) for key in before) != other, name
+    assert_every_weight_is_exported(model)
 
 
 def test_initial_weights_are_those_of_gpt2():
