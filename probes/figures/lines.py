@@ -141,9 +141,8 @@ def lines_over(
     spans_much = places[0] > 0 and places[-1] >= LOG_RATIO * places[0]
     log = bool((written is not None or axes[0] == STEP) and spans_much)
     log_y = bool(log_y and min(y for line in series for y in line.y) > 0)
-    labels = axes[0] + LOG * log, axes[1] + LOG * log_y
     ticks = None if written is None else {x: written.get(x, f"{x:g}") for x in places}
-    return _lines(name, title, series, labels, _limits(series), note, ticks=ticks, log=log, log_y=log_y)
+    return _lines(name, title, series, axes, _limits(series), note, ticks=ticks, log=log, log_y=log_y)
 
 
 def _limits(series: Sequence[Series]) -> tuple[float, float]:
@@ -212,14 +211,14 @@ def _lines(
             axes.axhline(chance, color=INK, linewidth=1, linestyle=":")
         for i, line in zip(kinds, series, strict=True):
             _line(axes, line, COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)])
-        axes.set_xlabel(labels[0])
-        axes.set_ylabel(labels[1])
+        axes.set_xlabel(labels[0] + LOG * log)
+        axes.set_ylabel(labels[1] + LOG * log_y)
         if log_y:
             _log_axis(axes)
         else:
             top = max(y for line in series for y in (*line.y, *line.high) if y is not None)
             axes.set_ylim(limits[0], limits[1] if limits[1] is not None else max(5.0, HEADROOM * top))
-        _number_axis(axes, ticks or {}, steps=labels[0].removesuffix(LOG) == STEP, log=log)
+        _number_axis(axes, ticks or {}, steps=labels[0] == STEP, log=log)
         grid(axes, "both")
         if named > 1:
             legend_above(axes)
