@@ -47,16 +47,17 @@ def named_steps(policy: CheckpointConfig, steps: int) -> list[int]:
     return sorted(found)
 
 
-def own_steps(folder: Path, policy: CheckpointConfig, last: int) -> list[int]:
-    """Return the steps of the checkpoints that a finished run of ``last`` steps should have, with the best one.
+def present_steps(folder: Path, policy: CheckpointConfig, last: int) -> list[int]:
+    """Return the steps whose checkpoints a finished run of ``last`` steps keeps, with the best one, if they are there.
 
-    ``folder`` has the checkpoints. It may hold further ones of another policy, and some may have been deleted.
+    ``folder`` has the checkpoints. Further ones of another policy are left out. Damaged ones are not.
 
     Raises:
         InputError: The state of the last checkpoint cannot be read.
     """
     best = read_json(folder / f"step-{last}" / "state.json").get(BEST)
-    return sorted({*kept_steps(policy, last)} | ({best} if best is not None else set()))
+    kept = {*kept_steps(policy, last)} | ({best} if best is not None else set())
+    return sorted(step for step in kept if (folder / f"step-{step}").exists())
 
 
 def steps_in(folder: Path) -> list[int]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pretrain.checkpoints import is_sound
-from pretrain.folder import own_steps
+from pretrain.folder import present_steps
 from probes.figures.drawing import Drawing, slug
 from probes.figures.lines import STEP, Series, lines_over
 from probes.measures.probe_input import ProbeInput
@@ -136,7 +136,7 @@ def over_steps(given: ProbeInput, selected: Mapping[str, ProbeResult], run_all: 
     config, folder = given.pretrained.run[0], given.run / "checkpoints"
     text = given.aligned if any(settings.needs_links for settings in given.config.chosen().values()) else None
     found, notes = list[AtStep](), list[str]()
-    kept = [step for step in own_steps(folder, config.checkpoints, config.steps) if (folder / f"step-{step}").exists()]
+    kept = present_steps(folder, config.checkpoints, config.steps)
     for done, step in enumerate(kept, 1):
         if step == config.steps and config.checkpoints.select == "last":
             found.append(_at_step(given, step, selected))

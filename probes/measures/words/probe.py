@@ -14,7 +14,7 @@ from pretrain.artifacts import Artifacts
 from pretrain.build import new_model
 from pretrain.checkpoints import is_sound, load_weights
 from pretrain.config import PretrainConfig
-from pretrain.folder import own_steps
+from pretrain.folder import present_steps
 from pretrain.model.language_model import LanguageModel
 from pretrain.run import store_of
 from probes.figures.drawing import Drawing
@@ -99,7 +99,7 @@ def _over_checkpoints(
     """
     folder, model = run / "checkpoints", new_model(config, artifacts)
     over, notes = [], []
-    steps = [step for step in own_steps(folder, config.checkpoints, config.steps) if (folder / f"step-{step}").exists()]
+    steps = present_steps(folder, config.checkpoints, config.steps)
     for done, step in enumerate(steps, 1):
         if is_sound(folder / f"step-{step}"):
             load_weights(folder / f"step-{step}" / "model.safetensors", model)
