@@ -126,25 +126,31 @@ def selected_checkpoint(folder: Path, last: int) -> Path:
     best = read_json(path / "state.json").get(BEST)
     if best is None:
         return path
-    chosen = folder / f"step-{best}"
-    if not is_sound(chosen):
-        hint = "copy the checkpoint again, or train the run again"
-        reason = "the best checkpoint of the finished run is damaged or missing"
-        raise InputError(reason, chosen, hint=hint, code="damaged")
-    return chosen
+    return checkpoint_at(folder, best, "the best checkpoint of the finished run is damaged or missing")
 
 
-def checkpoint_at(folder: Path, step: int) -> Path:
+def checkpoint_at(
+    folder: Path, step: int, reason: str = "the checkpoint is damaged, missing or of another version"
+) -> Path:
     """Return the path of the checkpoint of a step in ``folder``, the folder ``checkpoints`` of a run.
 
     Raises:
-        InputError: The checkpoint is damaged, gone or of another version.
+        InputError: The checkpoint is damaged, missing or of another version. The error has the ``reason``.
     """
     path = folder / f"step-{step}"
     if not is_sound(path):
-        reason = "the checkpoint is damaged, gone or of another version"
         raise InputError(reason, path, hint="copy the checkpoint again, or train the run again", code="damaged")
     return path
+
+
+def last_good(folder: Path) -> str:
+    """Name the newest undamaged checkpoint in ``folder``, for the error of a training that diverges.
+
+    Raises:
+        InputError: The folder has checkpoints, and all are damaged.
+    """
+    last = latest_checkpoint(folder)
+    return "no checkpoint is good" if last is None else f"the last good checkpoint is {last.name}"
 
 
 def check_finite(model: nn.Module, step: int, folder: Path) -> None:
@@ -157,9 +163,7 @@ def check_finite(model: nn.Module, step: int, folder: Path) -> None:
     """
     finite = torch.stack([whole(parameter.detach().isfinite().all()) for parameter in model.parameters()]).all()
     if not bool(finite):
-        last = latest_checkpoint(folder)
-        good = "no checkpoint is good" if last is None else f"the last good checkpoint is {last.name}"
-        reason = f"the weights are not finite after step {step} ({good})"
+        reason = f"the weights are not finite after step {step} ({last_good(folder)})"
         raise InputError(reason, folder.parent, hint="lower optimizer.learning_rate", code="failed")
 
 

@@ -16,7 +16,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import torch
 from torch import Tensor, nn
 
-from pretrain.checkpoints import check_finite, latest_checkpoint, load_checkpoint, save_checkpoint
+from pretrain.checkpoints import check_finite, last_good, latest_checkpoint, load_checkpoint, save_checkpoint
 from pretrain.config import CheckpointConfig
 from pretrain.devices import finish
 from pretrain.folder import MetricsLog
@@ -282,11 +282,9 @@ class Loop(ABC, Generic[M, B]):
         try:
             self.window.read(self.step)
         except NotFinite as problem:
-            last = latest_checkpoint(self.run / "checkpoints")
             losses = ", ".join(f"{name} {value}" for name, value in problem.losses.items())
-            good = "no checkpoint is good" if last is None else f"the last good checkpoint is {last.name}"
-            batch = self.batch_of(problem.step)
-            reason = f"the loss is not finite at step {problem.step + 1} ({losses}; {batch}; {good})"
+            known = f"{losses}; {self.batch_of(problem.step)}; {last_good(self.run / 'checkpoints')}"
+            reason = f"the loss is not finite at step {problem.step + 1} ({known})"
             raise InputError(reason, self.run, hint="lower optimizer.learning_rate", code="failed") from problem
 
     def batch_of(self, step: int) -> str:
