@@ -10,7 +10,7 @@ dev LANGUAGE              dev items of an additional language for model selectio
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import product
@@ -200,11 +200,18 @@ def check_columns(language: Language, splits: Splits) -> None:
 def with_morphology(splits: Splits, languages: Iterable[Language]) -> Splits:
     """Add the features and lemmas that the languages read, if the sources have them. The items stay the same."""
     names = [name for language in languages for name in language.requires]
-    tasks = {id(split.task): with_columns(split.task, names) for split in splits.values()}
+    read = _with_tasks(splits, lambda task: with_columns(task, names))
+    kept = ((name, split, read[name]) for name, split in splits.items())
     return {
-        name: split if (task := tasks[id(split.task)]) is split.task else Split(task, split.name, split.fingerprint)
-        for name, split in splits.items()
+        name: split if new.task is split.task else replace(new, known=split.fingerprint) for name, split, new in kept
     }
+
+
+def _with_tasks(splits: Splits, change: Callable[[TaskSet], TaskSet]) -> Splits:
+    """Return the splits with changed tasks. A task of several splits is changed once."""
+    tasks = {id(split.task): split.task for split in splits.values()}
+    changed = {key: change(task) for key, task in tasks.items()}
+    return {name: Split(changed[id(split.task)], split.name) for name, split in splits.items()}
 
 
 def annotated(splits: Splits, parser: str | None, languages: Sequence[Language], report: Report) -> Splits:
@@ -235,9 +242,7 @@ def annotated(splits: Splits, parser: str | None, languages: Sequence[Language],
         engine = open_engine(parser, morphology=lacks_morphology(task, names))
         return ParsedTask(task, lambda source: ParsedSource(source, engine, report=count))
 
-    tasks = {id(split.task): split.task for split in splits.values()}
-    done = {key: with_trees(task) for key, task in tasks.items()}
-    return {name: Split(done[id(split.task)], split.name) for name, split in splits.items()}
+    return _with_tasks(splits, with_trees)
 
 
 def _derived_languages(config: TransferConfig, pretrained: Pretrained) -> list[Language]:
@@ -263,8 +268,7 @@ def trained_in(config: TransferConfig, pretrained: Pretrained, splits: Splits) -
     own = {name: split for name, split in splits.items() if name != "test"}
     language = _bound(config.train_language, pretrained, splits["train"].task)
     check_columns(language, own)
-    derived = {id(split.task): DerivedTask(split.task, language) for split in own.values()}
-    return {**splits, **{name: Split(derived[id(split.task)], split.name) for name, split in own.items()}}
+    return {**splits, **_with_tasks(own, lambda task: DerivedTask(task, language))}
 
 
 @dataclass(frozen=True)
