@@ -32,7 +32,7 @@ from probes.measures.retrieval.scores import (
     retrieve,
     tags_of,
 )
-from probes.measures.retrieval.show import PAIRS, drawings, drawn_kind, kinds_of, notes_of, tables
+from probes.measures.retrieval.show import PAIRS, drawings, drawn_kind, kinds_of, notes_of, tables, zero_vectors
 from probes.measures.retrieval.sources import Source, WordVectors, source_of
 from probes.measures.summary import retrieval_sentence
 from synthlang.errors import InputError
@@ -114,11 +114,8 @@ def _counts(
 ) -> dict[str, int]:
     """Return the numbers of omitted words and word pairs, and of vectors of zeros, by variant and reason."""
     counts = {f"{name}: {reason}": n for name, one in of_variant.items() for reason, n in one.counts.items()}
-    for variant, layers in by_layer.items():
-        for layer in layers:
-            if zeros := sum(layer["zero_vectors"].values()):
-                counts[f"{variant}: vectors of zeros, layer {layer['layer']}"] = zeros
-    return counts
+    zeros = zero_vectors(by_layer)
+    return counts | {f"{variant}: vectors of zeros, layer {layer}": count for variant, layer, count in zeros}
 
 
 def _by_layer(

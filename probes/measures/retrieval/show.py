@@ -9,7 +9,7 @@ from probes.figures.bars import Bar, retrieval_by_tag
 from probes.figures.drawing import Drawing
 from probes.figures.lines import Series, accuracy_by_rank, interval_series, retrieval_by_layer
 from probes.measures.result import few_directions, with_bounds
-from probes.measures.retrieval import RetrievalConfig
+from probes.measures.retrieval import RetrievalConfig, Variant
 from probes.measures.retrieval.examples import example_table
 from probes.measures.retrieval.scores import SIMILARITIES
 from probes.report.page import Table
@@ -225,15 +225,21 @@ def _few_pairs(values: Values, settings: RetrievalConfig) -> Iterator[str]:
             )
 
 
+def zero_vectors(by_layer: Mapping[Variant, Sequence[Values]]) -> Iterator[tuple[Variant, int, int]]:
+    """Yield the variant, the number and the count of zero vectors of each layer that has any."""
+    for variant, layers in by_layer.items():
+        for layer in layers:
+            if count := sum(layer["zero_vectors"].values()):
+                yield variant, layer["layer"], count
+
+
 def _zero_vectors(values: Values) -> Iterator[str]:
     """Yield a note on each layer with word vectors that are zero."""
-    for variant, found in values["variants"].items():
-        for layer in found["layers"]:
-            if count := sum(layer["zero_vectors"].values()):
-                yield (
-                    f"retrieval, {SHORT[variant]}, layer {layer['layer']}: {count:,} word vectors are zero, and their "
-                    "words count as not found"
-                )
+    for variant, layer, count in zero_vectors({name: found["layers"] for name, found in values["variants"].items()}):
+        yield (
+            f"retrieval, {SHORT[variant]}, layer {layer}: {count:,} word vectors are zero, and their words count as "
+            "not found"
+        )
 
 
 def _missing(values: Values, settings: RetrievalConfig, unit: str) -> Iterator[str]:
