@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from pretrain.config import PretrainConfig
+from pretrain.cost import PLAIN_OUTPUT
 from synthlang.errors import InputError
-from synthlang.model_files import DECODERS
 
 UNMASKED = "has no effect on a decoder without the term mlm, since no word is masked"
 
@@ -36,7 +36,7 @@ class Rule:
 RULES = (
     Rule(
         "model.output",
-        lambda run: run.model.kind not in DECODERS,
+        lambda run: run.model.kind not in PLAIN_OUTPUT,
         "has no effect on a decoder, which has no such layers",
     ),
     Rule("objective.mask_rate", lambda run: run.objective.masks_words, UNMASKED),

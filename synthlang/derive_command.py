@@ -66,13 +66,13 @@ def derive_command(
 
 def _check_options(spec: str, fields: Sequence[str], vocabulary: str | None, out: Path) -> None:
     """Raise InputError for options that do not fit, and for an output that exists, before anything is parsed."""
-    reason, option = "", "--vocabulary"
+    hint = "leave this option out"
     if is_task(spec) and vocabulary is not None:
         reason = "the option is for a source of sentences, not for a task"
-    elif fields and not is_task(spec):
-        reason, option = "the option is for a labelled task (nli:, qa:), not for a source of sentences", "--field"
-    if reason:
-        raise InputError(reason, option, hint="leave this option out", code="conflict")
+        raise InputError(reason, "--vocabulary", hint=hint, code="conflict")
+    if fields and not is_task(spec):
+        reason = "the option is for a labelled task (nli:, qa:), not for a source of sentences"
+        raise InputError(reason, "--field", hint=hint, code="conflict")
     if out.exists() and not (out / "manifest.json").is_file() and not partial_of(out).exists():
         raise exists_already(out)
 

@@ -31,7 +31,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy import special
 
-from probes.claims.observed import ModelSeeds, Replicate, Replicates, Series
+from probes.claims.observed import Measured, ModelSeeds, Replicate, Replicates, Series
 from probes.results.pooling import Condition, drop_shared_runs
 from probes.statistics import Interval, mean_of, numbers_among
 from synthlang.wording import first_few, plural
@@ -317,7 +317,7 @@ def estimate_over(sides: Sequence[Series], conditions: Sequence[Condition]) -> E
 def _counted_censored(sides: Sequence[Series], conditions: Sequence[Condition]) -> tuple[int, int]:
     """Return the number of values of all sides, and how many of these are lower bounds of steps to a threshold."""
     parts = [part for side in sides for condition in conditions for part in side.get(condition, {}).values()]
-    return sum(map(len, parts)), sum(len(getattr(part, "censored", ())) for part in parts)
+    return sum(map(len, parts)), sum(len(part.censored) for part in parts if isinstance(part, Measured))
 
 
 def _averaged(

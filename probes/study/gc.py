@@ -260,9 +260,8 @@ def check_weights(stages: Sequence[Stage], done: Collection[str], store: Store) 
             if parent.key not in lost:
                 lost[parent.key] = kept_of(run)
             if _reads_lost(stage, lost[parent.key]):
-                key = (
-                    "words.checkpoints to false" if getattr(stage, "step", None) is None else "checkpoints to selected"
-                )
+                at_step = isinstance(stage, ProbeStage) and stage.step is not None
+                key = "checkpoints to selected" if at_step else "words.checkpoints to false"
                 less = f", or set {key}" if lost[parent.key] == "final" else ""
                 raise InputError(
                     f"{stage.label} needs weights that synthlang gc deleted (policy {lost[parent.key]})",
