@@ -1,4 +1,4 @@
-"""The probes of ``synthlang probe``. Each probe is a file or a folder.
+"""The probes of the command ``synthlang probe``, one folder each.
 
-``base.py`` has the base class of their settings, and ``table.py`` lists them.
+``base.py`` has the base class of the settings of a probe, and ``table.py`` lists the probes.
 """

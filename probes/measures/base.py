@@ -16,9 +16,10 @@ class ProbeSettings(StrictModel):
         about: A description of the measurement, in one or two sentences.
         run: The function ``module:function`` that measures. It maps (ProbeInput, Report) to a ProbeResult.
         check: The function ``module:function`` that raises an InputError if a text besides the sentence pairs is
-            missing, or "". Its arguments are these settings, the spec of the pretraining text in the source language
-            (None if it is not known), that in a natural other language (None if there is none), and whether the other
-            language is natural. The keys of its errors are relative to these settings.
+            missing, or "". Its first argument is the settings. The second is the spec of the pretraining text in the
+            source language (None if it is not known), and the third the spec of the pretraining text in a natural other
+            language (None if there is none). The fourth is True if the other language is natural. The keys of its
+            errors are relative to these settings.
         measures: The numbers of the result that become rows of the table of measurements.
         reads_sentences: True if the probe needs sentence pairs.
     """

@@ -32,9 +32,9 @@ class AtStep:
     """The results of the probes at a checkpoint.
 
     Attributes:
-        step: The step.
-        results: Probe → values for JSON.
-        measures: Probe → declared measures.
+        step: The training step of the checkpoint.
+        results: The values of each probe for JSON, by the name of the probe.
+        measures: The declared measures of each probe, by the name of the probe.
     """
 
     step: int
@@ -44,7 +44,12 @@ class AtStep:
 
 @dataclass(frozen=True)
 class OverSteps:
-    """The results of the probes at all checkpoints of a run, with notes on damaged checkpoints."""
+    """The results of the probes at all checkpoints of a run.
+
+    Attributes:
+        steps: The results at each checkpoint, in the order of the steps.
+        notes: Notes on damaged checkpoints, which have no results.
+    """
 
     steps: Sequence[AtStep]
     notes: Sequence[str] = ()
@@ -54,20 +59,24 @@ class OverSteps:
         return [{"step": one.step, "probes": dict(one.results)} for one in self.steps]
 
     def rows(self) -> Iterator[tuple[int, str, str, int | None, float]]:
-        """Yield step, probe, measure, layer and value of each declared measure."""
+        """Yield (step, probe, measure, layer, value) for each declared measure. The layer may be None."""
         for one in self.steps:
             for probe, values in one.measures.items():
                 yield from ((one.step, probe, value.name, value.layer, value.value) for value in values)
 
     def write(self, path: Path) -> None:
-        """Write the rows as a CSV file."""
+        """Write `rows` as a CSV file with a header.
+
+        Raises:
+            DiskError: The file cannot be written.
+        """
         with atomic_file(path, "w") as handle:
             lines = csv.writer(handle, lineterminator="\n")
             lines.writerow(["step", "probe", "measure", "layer", "value"])
             lines.writerows(self.rows())
 
     def tables(self) -> list[Table]:
-        """Return a table of the first main measures of each probe, with a row for each step."""
+        """Return a table for each probe with its first COLUMNS main measures, and a row for each step."""
         tables = []
         for probe, columns in self._main().items():
             chosen = dict(list(columns.items())[:COLUMNS])
@@ -87,7 +96,7 @@ class OverSteps:
         return Section("Checkpoints", blocks)
 
     def drawings(self) -> Iterator[Drawing]:
-        """Yield a figure for each probe and unit, with a line for each measure of the table."""
+        """Yield a figure for each probe and unit, with a line for each measure that has several steps in `tables`."""
         for probe, columns in self._main().items():
             lines: dict[str, list[Series]] = {}
             for measure, values in list(columns.items())[:COLUMNS]:
@@ -99,7 +108,10 @@ class OverSteps:
                 yield lines_over(name, title, series, (STEP, unit), "Each point is a checkpoint.")
 
     def _main(self) -> dict[str, dict[str, dict[int, float]]]:
-        """Return probe → main measure → step → value. The last layer has the value of a measure of layers."""
+        """Return the value of each main measure by probe, name of the measure, and step.
+
+        A measure with a value for each layer has the value of the last layer.
+        """
         found: dict[str, dict[str, dict[int, float]]] = {}
         for one in self.steps:
             for probe, values in one.measures.items():
@@ -122,7 +134,7 @@ def _title(name: str) -> str:
 
 
 def over_steps(given: ProbeInput, selected: Mapping[str, ProbeResult], run_all: RunAll) -> OverSteps:
-    """Run the probes at each checkpoint that a run keeps.
+    """Run the probes at each checkpoint that a run keeps. Damaged checkpoints are skipped with a note.
 
     Args:
         given: The input with the model at the selected checkpoint.
@@ -130,7 +142,7 @@ def over_steps(given: ProbeInput, selected: Mapping[str, ProbeResult], run_all: 
         run_all: Function that runs the probes of an input.
 
     Raises:
-        InputError: A probe fails, or the last checkpoint of the run cannot be read.
+        InputError: A probe fails, or the state of the last checkpoint of the run cannot be read.
     """
     assert given.run is not None and given.pretrained.run is not None, "only runs have checkpoints"
     config, folder = given.pretrained.run[0], given.run / "checkpoints"

@@ -32,7 +32,11 @@ def write_page(
         values: The content of probes.json.
         found: The result of each probe by name.
         table: The settings classes of the probes, whose titles and descriptions are shown.
-        more: Sections that follow those of the probes.
+        more: Sections to add after those of the probes, before the section with the settings.
+
+    Raises:
+        InputError: The folder has no name, or a text is not UTF-8.
+        DiskError: The file cannot be written.
     """
     sections = [_summary(values["notes"], found, table)]
     sections += [Section(table[name].title, _blocks(table[name], result)) for name, result in found.items()]
@@ -77,7 +81,7 @@ def cka_against_retrieval(found: Mapping[str, ProbeResult], seed: int) -> dict[s
     """Return Pearson's r of CKA and retrieval over layers as JSON, or None if one of the two probes did not run.
 
     An undefined r is None and has a ``reason``. ``pairs`` names the set of word pairs that the retrieval figure shows
-    (`drawn_kind`).
+    (`drawn_kind`). ``found`` has the result of each probe by name, and ``seed`` is the seed of the bootstrap interval.
     """
     if not {"cka", "retrieval"} <= found.keys():
         return None
@@ -102,9 +106,9 @@ def _nothing(reason: str) -> dict[str, Any]:
 def against_retrieval(cka: Sequence[float | None], retrieval: Sequence[float | None], seed: int = 0) -> Correlation:
     """Return Pearson's r of CKA and retrieval accuracy over layers, both [layers].
 
-    Conneau et al. 2020, section 5.2, report more than 0.9 for four pairs of languages. Layers with a None are left out,
-    and at least 3 must remain. Layers are not independent, so p and the interval are weaker evidence than they would be
-    for as many models.
+    Conneau et al. 2020, section 5.2, report more than 0.9 for four pairs of languages. A layer with None in either list
+    is left out. With fewer than 3 layers left, r is None. Layers are not independent, so p and the interval are weaker
+    evidence than for the same number of models. ``seed`` is the seed of the p-value and of the bootstrap interval.
 
     Raises:
         InputError: The lists have different lengths, or contain NaN or infinity.

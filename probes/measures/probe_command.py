@@ -197,6 +197,9 @@ def run_probe(name: str, given: ProbeInput) -> ProbeResult:
     """Run the probe ``name`` with its settings in the config of ``given``.
 
     Call this function within ``given.reading()``, which moves the models to a GPU if there is one.
+
+    Raises:
+        InputError: The probe cannot measure the models or the text (see the function of the probe).
     """
     module, _, function = getattr(given.config, name).run.partition(":")
     found: ProbeResult = getattr(import_module(module), function)(given, given.report)

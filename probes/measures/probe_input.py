@@ -35,10 +35,10 @@ class ProbeInput:
     Attributes:
         pretrained: The models and the two languages.
         config: The settings.
-        run: The folder of the model, if it is a run of synthlang.
-        store: The store for word alignments of an aligner: that of the run, or a temporary one.
+        run: The folder of the model if it is a run of synthlang, else None.
+        store: The store for word alignments of an aligner. It is the store of the run or a temporary one.
         report: Receives the progress.
-        text: Sentence pairs that have been read already (default: read from the settings).
+        text: Sentence pairs that have been read already (None: the settings name the pairs to read).
     """
 
     pretrained: Pretrained
@@ -81,10 +81,10 @@ class ProbeInput:
 
     @cached_property
     def aligned(self) -> Aligned:
-        """The sentence pairs.
+        """The sentence pairs with their word alignments, which are read from the settings unless ``text`` has them.
 
         Raises:
-            InputError: The pairs cannot be read, or belong to several pairs of languages.
+            InputError: The pairs cannot be read (see `read_aligned`), or belong to several pairs of languages.
         """
         if self.text is not None:
             return self.text
@@ -98,7 +98,12 @@ class ProbeInput:
         return texts[0]
 
     def check(self) -> None:
-        """Raise InputError if a package or text is missing, or sentence pairs cannot be read or have unknown tokens."""
+        """Check everything that the probes read, before the first probe runs.
+
+        Raises:
+            InputError: A package or a text is missing, sentence pairs cannot be read, no pair is left to measure on, or
+                nearly all tokens of the pairs are unknown.
+        """
         self.config.check_installed()
         self.config.check_text(self.pretrained.text, self.other_text, self.pretrained.natural)
         if any(settings.needs_links for settings in self.config.chosen().values()):
@@ -108,7 +113,11 @@ class ProbeInput:
 
     @property
     def data(self) -> PairData:
-        """The token ids of the sentence pairs and their word alignments."""
+        """The token ids of the sentence pairs and their word alignments.
+
+        Raises:
+            InputError: The sentence pairs cannot be read (see `aligned`).
+        """
         return self.aligned.data
 
     def reads(self, role: Role) -> Reading:
@@ -122,10 +131,10 @@ class ProbeInput:
 
     @property
     def measured(self) -> NDArray[np.int64]:
-        """The indices of the sentence pairs to measure on.
+        """The indices [n] of the sentence pairs to measure on.
 
         Raises:
-            InputError: There are no such pairs.
+            InputError: The sentence pairs cannot be read (see `aligned`), or none is left to measure on.
         """
         if not len(self.data.dev):
             hint = "increase data.dev, reduce data.test, or give more short sentence pairs with alignments"
@@ -134,14 +143,18 @@ class ProbeInput:
 
     @property
     def fitted(self) -> NDArray[np.int64]:
-        """The indices of the sentence pairs to fit maps on. None of them is measured."""
+        """The indices [n] of the sentence pairs to fit maps on. None of them is measured.
+
+        Raises:
+            InputError: The sentence pairs cannot be read (see `aligned`).
+        """
         return self.data.train
 
     def layers(self, role: Role) -> tuple[int, ...]:
-        """Return the layers, 0 … N, to read in the model of a language.
+        """Return the numbers of the layers to read in the model of a language, from 0 for the embeddings.
 
         Raises:
-            InputError: The model does not have one of the layers of the config.
+            InputError: The model does not have one of the layers of the config, or the config names a layer twice.
         """
         return self.config.numbers(self.body(role).shape.layers)
 

@@ -23,7 +23,7 @@ class ProbeResult:
         figures: Figures for the page.
         notes: Limits of the numbers, and reasons why something could not be measured.
         summary: The result in one sentence for the top of the page, or "".
-        files: Tables of every item by the name of their Parquet file, which is written beside probes.json.
+        files: Tables with a row for each item, by the name of the Parquet file to write beside probes.json.
     """
 
     values: dict[str, Any]
@@ -40,7 +40,11 @@ def with_bounds(value: float, low: float | None, high: float | None, form: str =
 
 
 def few_directions(rank: int, width: int) -> list[str]:
-    """Return a note if pairs of this ``rank`` do not determine a map of vectors of this ``width``."""
+    """Return a note if word pairs of a low rank do not determine a map.
+
+    ``rank`` is the rank of the pairs that the map was fitted on, and ``width`` is the number of dimensions of a vector.
+    The list has one note if ``rank`` + 1 is less than ``width``, and is empty otherwise.
+    """
     if rank + 1 >= width:  # LayerNorm removes one direction
         return []
     return [
@@ -49,7 +53,7 @@ def few_directions(rank: int, width: int) -> list[str]:
 
 
 def to_json(value: Any) -> Any:
-    """Return a value of probes.json, in which each interval is a mapping with ``mean``, ``low``, ``high`` and ``n``."""
+    """Return ``value`` with each `Interval` in it replaced by a mapping with ``mean``, ``low``, ``high`` and ``n``."""
     if isinstance(value, Interval):
         return {"mean": value.mean, "low": value.low, "high": value.high, "n": value.n}
     if isinstance(value, Mapping):

@@ -62,11 +62,17 @@ def fit_read(
 ) -> tuple[NormalisedMap, ...]:
     """Fit a map for each layer on the fitted sentence pairs of ``given``.
 
-    The map is fitted on aligned words in context (``parallel``), of which ``config.words`` limits the number, or on
-    mean vectors of ``sentences``. Memory is layers · d² and one batch.
+    Memory is layers · d² and one batch.
+
+    Args:
+        given: The input of the probe.
+        supervision: The vectors to fit on: aligned words in context (``parallel``), or means of ``sentences``.
+        sides: The other language and the source language, with the layers to read.
+        config: The language that moves, the normalisation, and the maximum number of aligned words.
+        report: Receives the progress.
 
     Raises:
-        InputError: As in `fit_layers`.
+        InputError: The maps cannot be fitted (see `fit_layers`).
     """
     readers = sides[0].reader, sides[1].reader
     if supervision == "parallel":
@@ -77,7 +83,7 @@ def fit_read(
 
 
 def fit_moving(pairs: Batches, sides: Sides, config: FitSettings) -> tuple[NormalisedMap, ...]:
-    """Fit a map for each layer, from the language that moves to the other one.
+    """Fit a map for each layer on given vectors, from the language that moves to the other one.
 
     Args:
         pairs: Batches of paired vectors of the other and of the source language, [layers, n, d] each.
@@ -85,7 +91,7 @@ def fit_moving(pairs: Batches, sides: Sides, config: FitSettings) -> tuple[Norma
         config: The language that moves, and the normalisation.
 
     Raises:
-        InputError: As in `fit_layers`.
+        InputError: The maps cannot be fitted (see `fit_layers`).
     """
     moved = pairs if config.moves == "target" else ((y, x) for x, y in pairs)
     reader = sides[0].reader
@@ -96,7 +102,7 @@ def fit_moving(pairs: Batches, sides: Sides, config: FitSettings) -> tuple[Norma
 class Static:
     """Static word vectors of two languages, with word pairs to fit a rotation on.
 
-    The other language comes before the source language.
+    In each pair of attributes, the other language comes before the source language.
 
     Attributes:
         config: The settings of the vectors.
@@ -113,16 +119,17 @@ class Static:
     def rotated(self, moves: Role, name: str) -> tuple[StaticVectors, StaticVectors, dict[str, Any]]:
         """Return the vectors of both languages in one space, and the numbers of the fitted rotation for JSON.
 
-        Each language is normalised by itself. Then the language ``moves`` is rotated onto the other one (Cao et al.
-        2020, section 3.4). Zero vectors are left out.
+        Each language is normalised separately. Then the language ``moves`` is rotated onto the other one (Cao et al.
+        2020, section 3.4). Zero vectors are left out. The vectors of the other language come before those of the source
+        language.
 
         Args:
             moves: The role of the language to rotate.
             name: The key of the settings that an error names.
 
         Raises:
-            InputError: No word pair has a vector on both sides, the vectors have different sizes, or the vectors of a
-                language cannot be normalised (see `fit_normaliser`).
+            InputError: No word pair has a vector on both sides, the vectors have different sizes, the vectors of a
+                language cannot be normalised (see `fit_normaliser`), or a vector is not finite.
         """
         looked_up = zip(self.vectors, self.corpora, self.pairs, strict=True)
         rows = np.stack([one.rows_of(corpus.form.names or ())[codes] for one, corpus, codes in looked_up])
@@ -159,13 +166,14 @@ def read_static(
     pairs: tuple[Codes, Codes],
     report: Report,
 ) -> Static:
-    """Read or train static vectors.
+    """Read or train the static vectors of both languages.
 
     Args:
         given: The input of the probe. Its sentence pairs determine the sentences to train on.
         config: The settings of the vectors.
         corpora: The sentences of the other language and of the source language.
-        wanted: Codes of the measured words of each side. fastText also makes vectors for those that training lacks.
+        wanted: Codes of the measured words of each side. fastText also makes vectors for words among them that do not
+            occur in the sentences to train on.
         pairs: Codes [n], [n] of translations.
         report: Receives the progress.
 
@@ -187,7 +195,10 @@ def read_static(
 
 
 def linked_codes(given: ProbeInput, corpora: tuple[Corpus, Corpus]) -> tuple[Codes, Codes]:
-    """Return the codes of the left and the right word of every word alignment in the fitted sentence pairs."""
+    """Return the codes of the left and the right word of every word alignment in the fitted sentence pairs.
+
+    Both arrays are [n] int64. The codes are indices into the names of the word column of each corpus.
+    """
     links = given.data.links.take(given.fitted)
     sentence = given.fitted[links.sentence]
     left, right = (

@@ -77,7 +77,7 @@ class InputConfig(StrictModel):
 
     @classmethod
     def table(cls) -> dict[str, type[ProbeSettings]]:
-        """Return the settings of every probe by its name."""
+        """Return the settings class of every probe by the name of the probe."""
         fields = ((name, field.annotation) for name, field in cls.model_fields.items())
         return {name: kind for name, kind in fields if isinstance(kind, type) and issubclass(kind, ProbeSettings)}
 
@@ -109,15 +109,15 @@ class InputConfig(StrictModel):
             raise InputError(reason, keys="pairs", hint=hint, code="missing")
 
     def numbers(self, count: int) -> tuple[int, ...]:
-        """Return the layers to read in a model of ``count`` layers.
+        """Return the numbers of the layers to read in a model of ``count`` layers, from 0 for the embeddings.
 
         Raises:
-            InputError: The model does not have one of the layers.
+            InputError: The model does not have one of the layers, or a layer is named twice.
         """
         return tuple(range(count + 1)) if self.layers is None else numbered(self.layers, count, "layers")
 
     def of(self, kind: type[Settings]) -> Settings:
-        """Return the settings of the probe whose class is ``kind``."""
+        """Return the settings of one probe, whose settings class is ``kind``."""
         found = next(value for value in vars(self).values() if isinstance(value, kind))
         assert isinstance(found, kind)
         return found
@@ -135,7 +135,16 @@ class InputConfig(StrictModel):
                 raise error.inside(name) from error
 
     def check_text(self, text: str | None, other: str | None, natural: bool) -> None:
-        """Raise InputError if a text of a probe besides the sentence pairs is missing (see ``ProbeSettings.check``)."""
+        """Check the texts that probes read besides the sentence pairs (see ``ProbeSettings.check``).
+
+        Args:
+            text: The spec of the pretraining text in the source language, or None if it is not known.
+            other: The spec of the pretraining text in a natural other language, or None if there is none.
+            natural: True if the other language is natural.
+
+        Raises:
+            InputError: A text of a probe to run is not known, cannot be opened, or lacks a split.
+        """
         for name, settings in self.chosen().items():
             module, _, function = settings.check.partition(":")
             try:

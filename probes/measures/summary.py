@@ -11,7 +11,11 @@ REFERENCES = {"random_target": "random weights in one language", "random_both": 
 
 
 def cka_sentence(values: Values) -> str:
-    """Describe the mean CKA over layers with its references. Return "" if the CKA of the languages is undefined."""
+    """Describe the mean CKA over layers and its references in a sentence.
+
+    If the CKA of the languages is undefined, the result is "". ``values`` is the part of probes.json for the probe
+    ``cka``.
+    """
     found = {key: one["mean"]["biased"] for key, one in values["comparisons"].items() if one.get("mean")}
     found = {key: value for key, value in found.items() if value is not None}
     if "languages" not in found:

@@ -54,7 +54,7 @@ class CkaConfig(ProbeSettings):
     measures: ClassVar[Tree] = MEASURES
 
     sentences: int = Field(default=10_000, ge=2)
-    """Maximum number of sentence pairs, drawn from all pairs outside ``data.test``.
+    """Maximum number of sentence pairs, drawn from the pairs to measure and the pairs to fit on.
 
     CKA fits no map, so the pairs for fitting are measured as well. Only ``pooling: words`` needs word alignments.
     """
@@ -84,7 +84,7 @@ class CkaConfig(ProbeSettings):
         return tuple(dict.fromkeys(value))
 
     def check_pooling(self, is_causal: bool) -> None:
-        """Raise InputError if a decoder would read sentences at their first token, which sees no other one."""
+        """Raise InputError if a decoder would read sentences at their first token, which sees no other token."""
         if is_causal and self.pooling == "first":
             reason = "is first, but in a decoder <s> sees no word"
             raise InputError(reason, keys="cka.pooling", hint="set it to mean", code="conflict")

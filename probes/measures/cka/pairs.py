@@ -57,6 +57,12 @@ def paired_states(
     """Yield the states of both sides in batches of n items, float32. Items are sentences or aligned words.
 
     The shapes are [L, n, d] and [R, n, d′] for L layers on the left and R layers on the right.
+
+    Args:
+        pairing: The two sides.
+        pooling: The items: sentences by ``mean`` or by the ``first`` token, or aligned ``words``.
+        report: Receives the progress.
+        task: The name of the work in the progress.
     """
     left, right, rows = pairing.left, pairing.right, pairing.rows
     readers = left.reader, right.reader
@@ -67,9 +73,10 @@ def paired_states(
 
 
 def random_model(body: LanguageModel, key: int) -> LanguageModel:
-    """Return a model of the same shape with random weights: matrices normal(0, init_std), biases 0.
+    """Return a model of the same shape with random weights: matrices normal(0, init_std), biases 0, norm weights 1.
 
-    The weights depend only on the shape and ``key``. The model is in evaluation mode on the device of ``body``.
+    The weights depend only on the shape and on ``key``, the key of the random draw. The model is in evaluation mode on
+    the device of ``body``.
     """
     tables = body.embeddings
     drawn = type(body)(
@@ -115,7 +122,8 @@ def paraphrase_pairing(given: ProbeInput, pairing: Pairing, model: str) -> tuple
         The pairing, the opened ``model``, and the number of dropped sentences by reason.
 
     Raises:
-        InputError: The model cannot be opened, or lacks the subwords of the word alignments.
+        InputError: The model cannot be opened, lacks a layer of the config, or lacks the subwords of the word
+            alignments.
     """
     path = user_path(model)
     # the second model reads the source language, which a run may call by another name
@@ -236,7 +244,7 @@ def compare(key: str, label: str, pairing: Pairing, pooling: Pooling, report: Re
         report: Receives the progress.
 
     Raises:
-        InputError: States are not finite, or there are fewer than 2 items.
+        InputError: States are not finite, there are fewer than 2 items, or the disk is full.
     """
     left, right = pairing.left, pairing.right
     layers = left.reader.layers, right.reader.layers

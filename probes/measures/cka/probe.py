@@ -36,8 +36,9 @@ def cka_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     Comparisons run one after another, so memory holds the sums of one comparison.
 
     Raises:
-        InputError: There are fewer than 2 sentences or aligned words, states are not finite, the pooling does not suit
-            a decoder, or the model ``paraphrase`` cannot be opened or has other subwords than the word alignments.
+        InputError: The sentence pairs cannot be read, there are fewer than 2 sentences or aligned words, states are not
+            finite, or the pooling does not suit a decoder. The error is also raised if the model ``paraphrase`` cannot
+            be opened, lacks a layer, or has other subwords than the word alignments.
     """
     settings = given.config.of(CkaConfig)
     settings.check_pooling(given.body("source").causal or given.body("target").causal)
@@ -81,7 +82,10 @@ def drawn_rows(given: ProbeInput) -> tuple[NDArray[np.int64], int]:
 
 
 def left_out_of(given: ProbeInput) -> dict[str, int]:
-    """Return the number of sentence pairs that cannot be compared, by reason."""
+    """Return the number of sentence pairs that cannot be compared, by reason.
+
+    Pairs that are too long are counted, and for aligned words also pairs without a word alignment.
+    """
     reasons = (TOO_LONG, WITHOUT_LINK) if given.config.of(CkaConfig).needs_links else (TOO_LONG,)
     return {reason: count for reason, count in given.data.counts.items() if reason.startswith(reasons)}
 
@@ -108,7 +112,11 @@ def _comparisons(
 
 
 def layer_table(found: Sequence[Compared], unit: str) -> Table:
-    """Return a table of same-number layers and their mean (figure 7 of the paper), biased and debiased."""
+    """Return a table of the CKA of same-number layers and its mean, biased and debiased.
+
+    The table has the form of Conneau et al. 2020, figure 7. Comparisons of models with different layers have no column.
+    ``unit`` is the name of the items in the title.
+    """
     columns = [one for one in found if one.same_layer("biased") is not None]
     rows = []
     for number in sorted({number for one in columns for number in one.layers[0]}):

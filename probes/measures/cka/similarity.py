@@ -62,6 +62,11 @@ class Sums:
 
     States are summed in blocks of fixed size, so that the result does not depend on the sizes of batches. The attribute
     ``layers`` has the layers that occur in a pair, ascending.
+
+    Args:
+        pairs: The pairs of layers.
+        widths: The size of the states of each layer.
+        device: The device for the sums, which must support float64.
     """
 
     def __init__(self, pairs: Sequence[Pair], widths: Sequence[int], device: torch.device) -> None:
@@ -123,7 +128,9 @@ class Sums:
 
 
 class CKA:
-    """Collector of states that computes CKA. ``result`` may be called at any time.
+    """Collector of states that computes linear CKA, ‖YᵀX‖² / (‖XᵀX‖ ‖YᵀY‖), for all pairs of layers.
+
+    The method ``result`` may be called at any time.
 
     There are P = L · R + L + R pairs of layers, because each layer is also paired with itself. Their products take
     8 P d d′ bytes. If the products and a block of all layers exceed ``memory``, states are stored in temporary files,
@@ -225,7 +232,7 @@ class CKA:
 
 @dataclass(frozen=True, eq=False)
 class CKAResult:
-    """Similarities of layers. Rows are layers of the left model, columns layers of the right one.
+    """CKA of layers. Rows are the layers of the left model, and columns are the layers of the right model.
 
     Attributes:
         biased: [L, R] from 0 to 1.

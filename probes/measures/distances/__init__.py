@@ -22,7 +22,7 @@ BINS = 40
 Distance = Literal["l2", "cosine"]
 DISTANCES: tuple[Distance, ...] = ("l2", "cosine")
 TOPS = (1, 3, 10, 100)
-"""Default counts of largest dimensions. The paper uses 10 and 100."""
+"""Default counts of largest dimensions to leave out. "The Impact of Cross-Lingual Adjustment" uses 10 and 100."""
 
 
 class DistancesConfig(ProbeSettings):
@@ -72,10 +72,10 @@ class DistancesConfig(ProbeSettings):
             raise InputError("tsne needs scikit-learn", keys="picture", hint=hint, code="extra")
 
     def drawn(self, read: Sequence[int], count: int) -> int:
-        """Return the layer of the figures in a model of ``count`` layers.
+        """Return the layer of the figures in a model of ``count`` layers, of which the layers ``read`` are read.
 
         Raises:
-            InputError: The layer is not among the layers to ``read``.
+            InputError: The model does not have the layer, or the layer is not read.
         """
         shown = read[-1] if self.layer is None else numbered((self.layer,), count, "distances.layer")[0]
         if shown not in read:

@@ -35,7 +35,7 @@ CHANGE: Tree = {
     "auc": _mean(Measure("share", PAIRS, COEFFICIENT)),
     **dict.fromkeys(("related", "unrelated"), _mean(Measure("distance", PAIRS))),
 }
-"""The differences of these measures between two models."""
+"""The measures of the change from one model to another, for one distance at one layer."""
 DIMENSION: Tree = {"mean": Measure("squared distance or cosine", PAIRS), "auc": _mean(APART)}
 MEASURES: Tree = {
     "related": COUNT,

@@ -29,7 +29,7 @@ RELATED, UNRELATED = 0, 1
 
 
 def shares(contributions: Tensor) -> Tensor:
-    """Return the share of each contribution [d]. Shares sum to 1, or are all 0 if every contribution is 0."""
+    """Return the share |cᵢ| / Σⱼ |cⱼ| of each contribution cᵢ, [d]. If every contribution is 0, all shares are 0."""
     size = contributions.abs()
     return size / size.sum() if size.any() else size
 
@@ -125,7 +125,7 @@ def separations_and_dominance(
 
     Args:
         read: A function that returns the stream of aligned words, the same one in each call. The stream is read a
-            second time to measure distances without the largest dimensions, unless there are no counts.
+            second time to measure distances without the largest dimensions, unless ``tops`` has no usable count.
         seed: The seed of the draw of unrelated pairs.
         layers: The numbers of the layers of the stream.
         tops: Counts of largest dimensions to leave out. Counts that would leave no dimension are skipped.

@@ -79,8 +79,13 @@ def open_other(model: str, given: ProbeInput, name: str) -> Pretrained:
 
     A model that is not a run of synthlang only needs suitable tokenizers, because the words come from ``given``.
 
+    Args:
+        model: A run, a folder or a name on Hugging Face.
+        given: The input of the probe.
+        name: The key of the model in ``distances.before``, for errors.
+
     Raises:
-        InputError: The model cannot be opened, or its run has a different language of this name.
+        InputError: The model cannot be opened, or its run has another language under the name of the target language.
     """
     main, config = given.pretrained, given.config
     language = main.target.language
@@ -145,9 +150,9 @@ class Linked:
     """Vectors of n aligned word pairs, at some layers.
 
     Attributes:
-        left: [layers, n, d].
-        right: [layers, n, d].
-        sentence: [n] the index of the sentence pair.
+        left: [layers, n, d] the vectors of the left words.
+        right: [layers, n, d] the vectors of the right words.
+        sentence: [n] the index of the sentence pair of each word pair.
         word: [n] the type of the right word, or None. Two pairs with the same type are not combined into an unrelated
             pair, because "the" in one sentence also translates the article in another.
     """
@@ -161,13 +166,13 @@ class Linked:
         return len(self.sentence)
 
     def take(self, at: Tensor | slice) -> Linked:
-        """Return the word pairs at these indices."""
+        """Return the word pairs at the indices ``at``, in this order."""
         word = None if self.word is None else self.word[at]
         return Linked(self.left[:, at], self.right[:, at], self.sentence[at], word)
 
     @staticmethod
     def joined(parts: Sequence[Linked]) -> Linked:
-        """Concatenate word pairs, on the CPU."""
+        """Return the word pairs of all parts as one object, with its tensors on the CPU."""
         left, right = (torch.cat([getattr(part, side).cpu() for part in parts], 1) for side in ("left", "right"))
         words = [part.word.cpu() for part in parts if part.word is not None]
         return Linked(
@@ -204,6 +209,17 @@ def linked_in_order(
     The order depends on the seed only, and not on the tokenizer. Models read sentences sorted by length, so about
     ``block`` word pairs at a time are put back into the random order. Unrelated words, which are drawn from nearby
     pairs, then come from sentences of any length.
+
+    Args:
+        given: The input of the probe, with the token ids for the model.
+        left: The other language and its reader.
+        right: The source language and its reader.
+        report: Receives the progress.
+        task: The name of the work in the progress.
+        block: Number of word pairs that are put into order at once.
+
+    Raises:
+        InputError: The sentence pairs cannot be read, or none is left to measure on.
     """
     data, rows = given.data, given.measured
     rows = rows[permutation(key_of("distances-order", given.config.seed), len(rows))]
@@ -235,7 +251,10 @@ class PairBlock:
     same_word: int
 
     def rows(self) -> Iterator[tuple[bool, Tensor, Tensor]]:
-        """Yield pairs in small parts as (related, left, right), with indices into ``linked``."""
+        """Yield the pairs as (related, left, right), at most ROWS pairs at a time.
+
+        The first value is True for related pairs. ``left`` [k] and ``right`` [k] are indices into ``linked``.
+        """
         every = torch.arange(len(self.linked))
         for related, one, other in ((True, every, every), (False, self.query, self.other)):
             for left, right in zip(torch.split(one, ROWS), torch.split(other, ROWS), strict=True):

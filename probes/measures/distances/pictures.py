@@ -32,8 +32,8 @@ class ChosenPairs:
     Attributes:
         links: [n] indices of the word alignments of the occurrences.
         types: [n] codes of the right words, all different.
-        left: The left words.
-        right: The right words.
+        left: [n] the left words.
+        right: [n] the right words.
     """
 
     links: NDArray[np.int64]
@@ -47,7 +47,12 @@ def choose(shared: SharedText, pairs: int, seed: int) -> ChosenPairs:
 
     A word is paired with the word that it is aligned with most often, and each word occurs in one pair. Words without a
     letter are left out. If the right side has parts of speech, words that mostly belong to a closed class are left out,
-    too. There are fewer than ``pairs`` pairs if the text has no more suitable ones.
+    too.
+
+    Args:
+        shared: The measured sentence pairs with their word alignments.
+        pairs: Number of pairs to draw. The result has fewer pairs if the text does not have as many suitable ones.
+        seed: Seed of the draw.
     """
     text, data = shared.text, next(iter(shared.data.values()))
     best = translations(Aligned(text, replace(data, train=shared.rows)), len(text.right.form.names or ()))

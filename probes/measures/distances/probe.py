@@ -34,10 +34,10 @@ def distances_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     Memory holds two models, a few thousand word vectors at all layers, and a number for each pair, distance and layer.
 
     Raises:
-        InputError: The models differ in hidden size or in the number of layers that are read, ``distances.layer`` is
-            not read, or a model in ``before`` has the name of the probed model, cannot be opened or cannot read the
-            text. The error is also raised if vectors contain NaN, or aligned words give no unrelated pairs (see
-            `pair_blocks`).
+        InputError: The sentence pairs cannot be read, the models differ in hidden size or in the number of layers that
+            are read, or ``distances.layer`` is not read. A model in ``before`` causes the error if it has the name of
+            the probed model, cannot be opened or cannot read the text. The error is also raised if vectors contain NaN,
+            or aligned words give no unrelated pairs (see `pair_blocks`).
     """
     config = given.config.of(DistancesConfig)
     name = config.name or given.pretrained.name
@@ -155,7 +155,10 @@ def _result(
 
 
 def model_values(measured: Sequence[Measured], bins: int) -> dict[str, dict[str, Any]]:
-    """Return the values by model. The histograms of a distance have the same bins in all models."""
+    """Return the values of each model for JSON, by the name of the model.
+
+    The histograms of a distance have the same bins in all models. ``bins`` is their number.
+    """
     counted = {distance: histograms([model.at(distance) for model in measured], bins) for distance in DISTANCES}
     return {
         model.name: {

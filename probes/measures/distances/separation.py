@@ -69,7 +69,10 @@ class Separation:
         return clustered_interval(self.influence("auc"), share=True)
 
     def influence(self, what: Literal["auc", "related", "unrelated"]) -> Influence:
-        """Return the contribution of each pair to the error of the AUC, or of the mean of one kind of pairs."""
+        """Return the contribution of each pair to the error of an estimate, as `standard_error` reads it.
+
+        ``what`` is the estimate: the AUC, or the mean distance of related or of unrelated pairs.
+        """
         sentence, query, other = self.pairs.sentence, self.pairs.query, self.pairs.other
         ends = (sentence, sentence), (sentence[query], sentence[other])
         if what != "auc":
@@ -83,7 +86,7 @@ class Separation:
         return Influence(value, psi, first, second)
 
     def to_json(self) -> dict[str, Any]:
-        """Return summary numbers, without the single distances."""
+        """Return the AUC, and the number, mean and quantiles of the distances, for JSON."""
         kinds: dict[str, Any] = {}
         for kind, values in (("related", self.related), ("unrelated", self.unrelated)):
             quantiles = {f"{q:g}": _short(x) for q, x in zip(QUANTILES, np.quantile(values, QUANTILES), strict=True)}
@@ -218,13 +221,16 @@ class Histogram:
     unrelated: NDArray[np.int64]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the histogram as lists of numbers."""
+        """Return the edges and the counts of the histogram as lists of numbers, for JSON."""
         edges = [float(f"{edge:.6g}") for edge in self.edges]
         return {"edges": edges, "related": self.related.tolist(), "unrelated": self.unrelated.tolist()}
 
 
 def histograms(found: Sequence[Separation], bins: int = BINS) -> list[Histogram]:
-    """Return a histogram for each of ``found``, with common bins of equal width from 0 to the largest distance."""
+    """Return a histogram for each of ``found``, with common bins of equal width from 0 to the largest distance.
+
+    ``found`` has at least one entry, and all entries have the same kind of distance.
+    """
     top = max(float(values.max()) for one in found for values in (one.related, one.unrelated))
     edges = np.linspace(0.0, top if top > 0 else 1.0, bins + 1)
     return [

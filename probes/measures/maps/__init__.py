@@ -40,7 +40,7 @@ class MapsConfig(FitSettings, ProbeSettings):
     measures: ClassVar[Tree] = MEASURES
 
     supervision: tuple[Supervision, ...] = Field(default=SUPERVISIONS, min_length=1)
-    """Vectors to fit maps on. A map of its own is fitted for each entry.
+    """Vectors to fit maps on. A separate map is fitted for each entry.
 
     ``dictionary`` uses the mean over all occurrences of each dictionary word, ``parallel`` aligned words in context,
     and ``sentences`` mean vectors of parallel sentences ("Emerging Cross-lingual Structure", sections 5.1.1 to 5.1.3).

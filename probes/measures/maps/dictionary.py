@@ -82,10 +82,15 @@ class Dictionary:
         }
 
     def only(self, config: MapsConfig, kept: tuple[NDArray[np.bool_], NDArray[np.bool_]], what: str) -> Dictionary:
-        """Return the dictionary restricted to the candidates at the masks ``kept`` [types]. ``counts`` do not change.
+        """Return the dictionary restricted to some candidates. ``counts`` do not change.
+
+        Args:
+            config: The settings of the probe.
+            kept: The masks [types] of the candidates of each side to keep.
+            what: The name of these candidates in errors.
 
         Raises:
-            InputError: No pair is left to fit on or to measure on. ``what`` names the candidates in the message.
+            InputError: No pair is left to fit on or to measure on.
         """
         types = self.types[0][kept[0]], self.types[1][kept[1]]
         return _laid(config, self.corpora, types, self.split, self.counts, f" between {what}")
@@ -95,7 +100,7 @@ def read_dictionary(given: ProbeInput) -> Dictionary:
     """Return the dictionary of the settings, restricted to words of the fitted sentences.
 
     Raises:
-        InputError: A file cannot be read, or no pair is left to fit on or to measure on.
+        InputError: The sentence pairs or a file cannot be read, or no pair is left to fit on or to measure on.
     """
     config, text, data = given.config.of(MapsConfig), given.aligned.text, given.data
     corpora = (text.left, text.right)

@@ -36,7 +36,7 @@ Maps = dict[Supervision, list[NormalisedMap]]
 
 @dataclass(frozen=True, eq=False)
 class _Measured:
-    """The inputs that all layers share.
+    """The inputs of the probe that all layers share.
 
     Attributes:
         layers: The layers of the target and of the source model. Layers at the same index are mapped to each other.
@@ -66,8 +66,10 @@ def maps_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     has the scores without a map and without normalisation.
 
     Raises:
-        InputError: The models differ in hidden size or in the number of layers that are read, a dictionary has no word
-            of the text, a file cannot be read, ``maps.save`` has other content than maps, or states are NaN.
+        InputError: The models differ in hidden size or in the number of layers that are read, the sentence pairs or a
+            file cannot be read, a dictionary has no pair of words of the text, or states are NaN. The error is also
+            raised if a map cannot be fitted (see `fit_layers`), static vectors or embeddings cannot be measured (see
+            `static_of` and `embedding_scores`), or ``maps.save`` has other content than maps or cannot be written.
     """
     measured = _prepare(given)
     config, width, layers = measured.config, given.body("source").shape.hidden, measured.layers

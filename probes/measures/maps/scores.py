@@ -23,9 +23,18 @@ Values = dict[str, Any]
 def word_scores(x: Tensor, y: Tensor, dictionary: Dictionary, report: Report) -> Values:
     """Return the accuracy of word translation as in MUSE: {score: {direction: {"p@1": percent, …}}}.
 
-    ``x`` [types, d] has the vectors of all types of the source language, ``y`` [types, d] those of the other language.
-    All are candidates. The scores are ``csls`` and ``cosine``, and the directions ``forward`` (from the source
-    language), ``backward`` and their ``mean``.
+    P@k is the percentage of query words with a correct translation among the k nearest types (Conneau et al. 2018). The
+    scores are ``csls`` and ``cosine``, and the directions ``forward`` (from the source language), ``backward`` and
+    their ``mean``.
+
+    Args:
+        x: [types, d] vectors of all types of the source language, which are the candidates of ``backward``.
+        y: [types, d] vectors of all types of the other language, which are the candidates of ``forward``.
+        dictionary: The translations to measure.
+        report: Receives the progress.
+
+    Raises:
+        InputError: A vector has NaN or infinity.
     """
     there, back = dictionary.forward, dictionary.backward
     pairs, reverse = there.pairs(), back.pairs()[:, ::-1]
@@ -65,6 +74,9 @@ def context_scores(x: Tensor, y: Tensor, links: NDArray[np.int64], among: str, r
         links: [q, 2] the rows of ``x`` and ``y`` that are aligned.
         among: The candidates: "all" rows that are not zero, or only the "linked" rows, which are aligned.
         report: Receives the progress.
+
+    Raises:
+        InputError: A vector has NaN or infinity.
     """
     candidates, places = [], []
     for rows, linked in zip((x, y), links.T, strict=True):
@@ -79,6 +91,9 @@ def sentence_scores(x: Tensor, y: Tensor, report: Report) -> Values | None:
     """Return the accuracy of sentence retrieval, where row i of ``x`` [n, d] translates row i of ``y`` [n, d].
 
     The result is {score: {direction: percent}}, or None with fewer than two sentences.
+
+    Raises:
+        InputError: A vector has NaN or infinity.
     """
     return _accuracy(x, y, torch.arange(len(x))[:, None].expand(-1, 2), report) if len(x) > 1 else None
 
@@ -117,7 +132,10 @@ def intervals(scores: Mapping[str, Any], asking: Mapping[str, int]) -> Values:
 
 
 def main_number(measure: str, scores: Mapping[str, Any] | None) -> float | None:
-    """Return the accuracy (P@1) under CSLS, averaged over both directions, which figures and tables compare."""
+    """Return the accuracy (P@1) under CSLS in percent, averaged over both directions, for figures and tables.
+
+    ``scores`` are the scores of the measure. Without them, the result is None.
+    """
     if scores is None:
         return None
     mean = scores["csls"]["mean"]

@@ -102,7 +102,10 @@ def _static_rows(values: Values, measure: str) -> list[tuple[str, Values, Sequen
 
 
 def sizes(values: Values, measure: str) -> str:
-    """Return the numbers of queries and of candidates of a measure, as text for a title."""
+    """Return the numbers of queries and of candidates of a measure, as text for a title.
+
+    ``values`` is the part of probes.json for this probe, and ``measure`` is a key of TITLES.
+    """
     measured = values["measured"]
     if measure == "words":
         return words_and_types(measured)
@@ -115,7 +118,10 @@ def sizes(values: Values, measure: str) -> str:
 
 
 def words_and_types(measured: Values) -> str:
-    """Return the numbers of query words and of candidate types as text."""
+    """Return the numbers of query words and of candidate types in word translation, as text for a title.
+
+    ``measured`` is the value of the key ``measured`` in the results.
+    """
     asking = [measured[key]["queries"] for key in ("translations", "translations_backward")]
     among = [measured["types"][side] for side in ("other", "parent")]
     return f"{asking[0]:,} (→) and {asking[1]:,} (←) query words, among {among[0]:,} and {among[1]:,} types"

@@ -58,7 +58,8 @@ def measured_text(given: ProbeInput, files: SentenceFiles | None) -> MeasuredTex
     """Return the text to measure on.
 
     Raises:
-        InputError: The files cannot be read, or no pair of lines is left.
+        InputError: The sentence pairs cannot be read, or none is left to measure on. The error is also raised if the
+            files cannot be read, or no pair of lines is left.
     """
     rows, text = np.sort(given.measured), given.aligned.text
     links = given.data.links.take(rows)
@@ -93,7 +94,10 @@ def _read_files(given: ProbeInput, files: SentenceFiles) -> tuple[tuple[Sentence
 
 
 def layer_groups(count: int, width: int, dictionary: Dictionary, text: MeasuredText) -> list[range]:
-    """Cut ``count`` layers into groups whose vectors need at most AT_ONCE bytes. A group has at least one layer."""
+    """Cut ``count`` layers into groups whose vectors need at most AT_ONCE bytes. A group has at least one layer.
+
+    ``width`` is the number of dimensions of a vector. ``dictionary`` and ``text`` determine the number of vectors.
+    """
     # the approximate size of one layer and of its copies
     types, others = sum(map(len, dictionary.types)), 2 * (len(text.rows) + len(text.lines)) + sum(map(len, text.words))
     size = max(1, AT_ONCE // max(1, width * (3 * 8 * types + 2 * 4 * others)))
@@ -106,7 +110,7 @@ def read_vectors(sides: Sides, dictionary: Dictionary, fitted: Rows, text: Measu
     Args:
         sides: The other language and the source language, with the layers to read.
         dictionary: The dictionary, whose candidates get the mean over their occurrences.
-        fitted: The sentence pairs in which these occurrences are read.
+        fitted: The indices of the sentence pairs in which these occurrences are read.
         text: The words and sentences to measure on.
         report: Receives the progress.
     """

@@ -36,7 +36,7 @@ def static_of(given: ProbeInput, dictionary: Dictionary, report: Report) -> Stat
 
     Raises:
         InputError: gensim is not installed, the training fails, or a file cannot be read or is malformed (see
-            `read_static`).
+            `read_static`). The error is also raised if the sentence pairs cannot be read.
     """
     config, most = given.config.of(MapsConfig).static, given.config.of(MapsConfig).words
     if config is None:
@@ -62,10 +62,17 @@ def static_scores(
     text: MeasuredText,
     report: Report,
 ) -> dict[str, Any]:
-    """Return the scores of static vectors after a rotation.
+    """Return the accuracies of static vectors after a rotation, in percent.
 
     ``words`` and ``context`` are the same measures as for the states. ``alone`` measures ``context`` on vectors without
     the appended vectors of sentences. The result also has the ``fit`` and the number of words without a vector.
+
+    Args:
+        given: The input of the probe.
+        static: The vectors of both languages before the rotation.
+        dictionary: The translations to measure.
+        text: The words in context to measure.
+        report: Receives the progress.
 
     Raises:
         InputError: The vectors have different sizes or cannot be normalised, or no word pair to fit on has vectors.
@@ -96,9 +103,9 @@ def _type_vectors(sides: Sequence[StaticVectors], dictionary: Dictionary) -> tup
 
 
 def _missed_words(dictionary: Dictionary, left: Tensor, right: Tensor) -> dict[str, int]:
-    """Count the measured words without a vector, and those whose translations have none.
+    """Count the measured words without a vector, and the measured words whose translations have no vector.
 
-    ``left`` [types, d] has the vectors of the other language, ``right`` those of the source language.
+    ``left`` [types, d] has the vectors of the other language, and ``right`` [types, d] those of the source language.
     """
     there = [(rows != 0).any(1).numpy() for rows in (left, right)]
     found: dict[str, int] = {}
@@ -122,7 +129,8 @@ def embedding_scores(
     frequent form that is one subword.
 
     Raises:
-        InputError: Fewer than two pairs are left to fit on, or none to measure on.
+        InputError: Fewer than two pairs are left to fit on, no pair is left to measure on, embeddings contain NaN, or a
+            language cannot be normalised (see `fit_map`).
     """
     config = given.config.of(MapsConfig)
     ids, counts = [], dict[str, int]()
@@ -154,7 +162,8 @@ def embedding_scores(
 def subwords_of_types(given: ProbeInput, dictionary: Dictionary, side: int) -> tuple[NDArray[np.int64], dict[str, int]]:
     """Return the token id [types] of each type of a side, and the number of types without an id by reason.
 
-    A type that is not exactly one known subword has −1.
+    A type that is not exactly one known subword has −1. ``side`` is 0 for the other language and 1 for the source
+    language.
     """
     reader, text = given.reader(ROLES[side]), given.aligned.text
     written, small = (text.left, text.right)[side], dictionary.corpora[side]

@@ -34,7 +34,7 @@ LANGUAGE: Tree = {
 
 
 class MinimalPairsConfig(ProbeSettings):
-    """Settings of minimal pairs."""
+    """Settings of the probe ``minimal_pairs``: the pairs in each language, and the table of surprisal."""
 
     smoke: ClassVar[Mapping[str, Any]] = {"most": 24}
 

@@ -38,10 +38,12 @@ def open_items(spec: str, key: str) -> tuple[TaskSet, str]:
 
 
 def spec_of_text(text: str | None) -> str:
-    """Return the pairs of the grammar of a pretraining text.
+    """Return the spec of the minimal pairs of the built-in grammar, for a pretraining text of this grammar.
+
+    ``text`` is the spec of the pretraining text, or None if it is not known.
 
     Raises:
-        InputError: The text is not of the built-in grammar.
+        InputError: The text is not known, or is not of the built-in grammar.
     """
     if text is None or not text.startswith(BUILTIN):
         reason = "no minimal pairs are known for the pretraining text"
@@ -50,7 +52,16 @@ def spec_of_text(text: str | None) -> str:
 
 
 def check_items(settings: MinimalPairsConfig, text: str | None, _other: str | None, natural: bool) -> None:
-    """Raise InputError if pairs are not known or cannot be opened (see ``ProbeSettings.check``)."""
+    """Check the minimal pairs of both languages, without reading them (see ``ProbeSettings.check``).
+
+    Args:
+        settings: The settings of the probe.
+        text: The pretraining text in the source language, or None if it is not known.
+        natural: True if the other language is natural.
+
+    Raises:
+        InputError: Pairs are not known, cannot be opened, are items of another task, or lack the split.
+    """
     open_items(settings.items or spec_of_text(text), "items")
     if settings.other is not None:
         open_items(settings.other, "other")
@@ -62,7 +73,7 @@ def read_items(given: ProbeInput) -> tuple[dict[Role, TaskBatch], dict[str, int]
     """Return the pairs of each language, and counts of pairs left out by reason.
 
     Raises:
-        InputError: Pairs cannot be read, lack a column that the language needs, or none is left.
+        InputError: Pairs are not known, cannot be read, lack a column that the language needs, or none is left.
     """
     settings, pretrained = given.config.of(MinimalPairsConfig), given.pretrained
     language = pretrained.target.language

@@ -68,7 +68,7 @@ class ScoredPairs:
 
 
 def accuracy(credit: Floats) -> Interval:
-    """Return the mean of credits in percent with Wilson's interval."""
+    """Return the mean of the credits [n] (0 to 1, n ≥ 1) in percent, with Wilson's 95 % interval (1927)."""
     return wilson_interval(float(credit.mean()), len(credit))
 
 
@@ -110,7 +110,8 @@ def is_one_place(good: Words, bad: Words) -> bool:
 def around(pairs: ScoredPairs, before: int, after: int) -> list[dict[str, Any]]:
     """Return the mean surprisal in bits of the words around the place of the difference, by position.
 
-    Position 0 is the first word that differs. A position counts the pairs in which both sides have a word there.
+    Position 0 is the first word that differs. The positions go from −``before`` to ``after``. Each position is measured
+    over the pairs in which both sides have a word at this position.
 
     Returns:
         A mapping for each position, in ascending order, with the keys ``position``, ``pairs``, ``good``, ``bad`` and
@@ -132,7 +133,11 @@ def around(pairs: ScoredPairs, before: int, after: int) -> list[dict[str, Any]]:
 
 
 def shared(one: TaskBatch, other: TaskBatch) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the rows of the pairs that two languages share, by their ids, in the same order."""
+    """Match the pairs of two languages by their ids.
+
+    Returns:
+        The rows [n] in ``one`` and the rows [n] in ``other`` of the n pairs that both have, in the order of ``one``.
+    """
     rows = {name: row for row, name in enumerate(other.ids)}
     found = [(row, rows[name]) for row, name in enumerate(one.ids) if name in rows]
     both = np.asarray(found, np.int64).reshape(-1, 2)

@@ -26,7 +26,8 @@ def minimal_pairs_probe(given: ProbeInput, report: Report = silent) -> ProbeResu
     """Score minimal pairs in the source language and in the other language.
 
     Raises:
-        InputError: Pairs are not known or cannot be read, nearly all tokens are unknown, or no pair is left.
+        InputError: Pairs are not known or cannot be read (see `read_items`), nearly all tokens are unknown, no pair is
+            left, or a log probability is NaN.
     """
     config = given.config.of(MinimalPairsConfig)
     batches, counts = read_items(given)
@@ -95,7 +96,10 @@ def _places(pairs: ScoredPairs) -> int:
 
 
 def _difference(found: dict[Role, ScoredPairs], seed: int) -> Interval | None:
-    """Return the accuracy in the source language minus that in the derived one, on the pairs of both."""
+    """Return the accuracy in the source language minus the accuracy in the derived language, in points.
+
+    Only pairs of both languages count. The result is None if there is no such pair.
+    """
     one, other = found["source"], found["target"]
     source, target = shared(one.batch, other.batch)
     if not len(source):

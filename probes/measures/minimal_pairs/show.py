@@ -92,7 +92,8 @@ def _examples(measured: Sequence[ScoredPairs]) -> Table:
 def figures(measured: Sequence[ScoredPairs], rows: Rows) -> list[Drawing]:
     """Draw the accuracy and, if there are positions, the surprisal around the place of the difference.
 
-    A bar of the accuracy is a paradigm. Pairs without paradigms have a bar for each phenomenon, or else one bar.
+    The accuracy has a bar for each paradigm. Pairs without paradigms have a bar for each phenomenon, and pairs without
+    phenomena a single bar.
     """
     bars = []
     for pairs in measured:
@@ -143,6 +144,6 @@ def pair_table(measured: Sequence[ScoredPairs]) -> pa.Table:
 
 
 def summary(measured: Sequence[ScoredPairs]) -> str:
-    """Return a sentence with the accuracy of each language."""
+    """Describe the accuracy on the minimal pairs of each language in a sentence."""
     told = " and ".join(f"{accuracy(pairs.credits).mean:.1f} % of the pairs in {pairs.name}" for pairs in measured)
     return f"The grammatical sentence has the higher score in {told}."

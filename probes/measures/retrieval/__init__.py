@@ -83,11 +83,14 @@ class RetrievalConfig(ProbeSettings):
     rank_pairs: Pairs = "unlike"
     """Set of word pairs to break down by difference of frequency rank (figure 3)."""
     rank_bins: int = Field(default=10, ge=1)
-    """Maximum number of bins. Each has the same number of word pairs."""
+    """Maximum number of bins of frequency-rank differences.
+
+    Bins have about the same number of word pairs. Pairs with the same difference are in one bin.
+    """
     examples: Annotated[tuple[str, ...], OmitDefaultFromHash()] = ()
     """Words of the source language to show as examples (appendix A.3).
 
-    Some occurrences of each are listed with their sentence and the nearest word of the other language.
+    At most five occurrences of each word are listed, with their sentence and the nearest word of the other language.
     """
     rotation: RotationSettings | None = None
     """Map to apply to the states before retrieval, as in table 3, "Word-aligned BERT (rotation)" (null: none)."""
@@ -111,5 +114,5 @@ class RetrievalConfig(ProbeSettings):
 
     @property
     def fits(self) -> bool:
-        """True if maps are fitted."""
+        """True if a rotation is fitted on sentence pairs outside the measured ones."""
         return self.rotation is not None or self.static is not None

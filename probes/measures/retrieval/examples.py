@@ -24,7 +24,7 @@ SHOWN = 5
 def asking(corpus: Corpus, candidates: Numbers, words: Sequence[str]) -> Numbers:
     """Return the first SHOWN occurrences of each of ``words`` among ``candidates``. Case is ignored.
 
-    Occurrences and candidates are indices of words in ``corpus``. Candidates must be in ascending order.
+    Occurrences [n] and candidates [m] are indices of words in ``corpus``. Candidates must be in ascending order.
     """
     names = [name.casefold() for name in corpus.form.names or ()]
     found = []
@@ -57,6 +57,9 @@ def examples_of(
         words: The words of the source language.
         k: Number of neighbours in the densities of CSLS.
         report: Receives the progress.
+
+    Raises:
+        InputError: A vector has NaN or infinity.
     """
     asked = asking(corpora[1], one.right, words)
     at = torch.from_numpy(rows[1][np.searchsorted(one.right, asked)])
@@ -93,9 +96,10 @@ def in_context(corpus: Corpus, word: int) -> tuple[str | None, str | None]:
 
 
 def example_table(found: Sequence[dict[str, Any]], names: tuple[str, str], read: str) -> Table:
-    """Return the examples as a table.
+    """Return the examples as a table, with a row for each occurrence of a word.
 
-    ``names`` are the names of the source and the other language. ``read`` is the name of the vectors in the title.
+    ``found`` is the result of `examples_of`. ``names`` are the names of the source and the other language. ``read`` is
+    the name of the vectors in the title.
     """
     header = [f"word of {names[0]}", f"nearest word of {names[1]}", "linked", "CSLS"]
     rows = [[one["sentence"], one["in"] or "–", "yes" if one["linked"] else "no", _score(one["csls"])] for one in found]

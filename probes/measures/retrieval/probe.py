@@ -71,8 +71,9 @@ def retrieval_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     layer. Fitting a rotation needs 2 · layers · d² numbers more. Static vectors are in memory as a whole.
 
     Raises:
-        InputError: Fewer than two sentence pairs are measured, the models do not fit together, vectors are NaN, the
-            parser is not installed, a map cannot be fitted, or static vectors cannot be used (see `source_of`).
+        InputError: The sentence pairs cannot be read, fewer than two of them are measured, a vector is not finite, or
+            the parser cannot be used (see `tags_of`). The error is also raised if the models cannot be compared, a map
+            cannot be fitted, or static vectors cannot be used (see `source_of`).
     """
     config, text, rows = given.config.of(RetrievalConfig), given.aligned.text, np.sort(given.measured)
     if len(rows) < 2:
@@ -201,7 +202,7 @@ def _tags(measured: _Measured, best: Mapping[Variant, Retrieved], tags: Tags) ->
 
 
 def _ranks(measured: _Measured, variant: Variant, retrieved: Retrieved, rows: Numbers) -> Series | None:
-    """Return the accuracy by the difference in frequency rank between aligned words.
+    """Return the accuracy by the difference in frequency rank between aligned words, or None without aligned words.
 
     Frequencies are counted in the measured and the fitted sentences.
     """

@@ -186,7 +186,7 @@ GROUPS = {
     "closed class": ("DET", "ADP", CONJUNCTION, "PRON", "AUX"),
     "open class": ("NOUN", "ADV", "ADJ", "VERB"),
 }
-"""Groups of parts of speech in Cao et al. 2020, table 4. PART, SYM, INTJ and X belong to none."""
+"""Groups of parts of speech in Cao et al. 2020, table 4. PART, SYM, INTJ and X belong to no group."""
 ONE = {"CCONJ": CONJUNCTION, "SCONJ": CONJUNCTION}  # the paper has one tag for both
 
 Accuracy = dict[str, Any]
@@ -198,7 +198,8 @@ class Retrieved:
     """Credit per word pair: 1 for a word that found one of its translations, 1/t in a t-way tie, else 0.
 
     Attributes:
-        links: [q, 2] rows of both sides.
+        links: [q, 2] the rows of the left and the right word of each pair. A negative number marks a word without a
+            row.
         credits: For each similarity, the credits [q] of the forward and the backward direction.
         zeros: Number of zero vectors on the left and on the right.
     """
@@ -256,13 +257,18 @@ def retrieve(
 ) -> Retrieved:
     """Find the nearest neighbours of all words in both directions, and credit each word pair.
 
+    The similarities are the cosine and CSLS (Conneau et al. 2018, see `nearest`).
+
     Args:
-        left: [n, d] vectors.
-        right: [m, d] vectors.
+        left: [n, d] vectors of the words of the other language.
+        right: [m, d] vectors of the words of the source language.
         links: [q, 2] rows of ``left`` and ``right``. A negative number marks a word without a row.
         k: Number of neighbours in the densities of CSLS.
         report: Receives the progress.
         lost: [q] the mask of pairs that have a word without a row (default: none). Their credit is 0.
+
+    Raises:
+        InputError: A vector has NaN or infinity, or ``k`` is less than 1.
     """
     there = np.ones(len(links), bool) if lost is None else ~lost
     found = nearest(right, left, torch.from_numpy(links[there, ::-1].copy()), k=k, report=report)
@@ -304,7 +310,9 @@ def tags_of(corpus: Corpus, rows: NDArray[np.int64], parser: str | None, report:
     cache.
 
     Raises:
-        InputError: The parser or its model is not installed.
+        InputError: The spec is not a parser, or the parser or its model is not installed. The error is also raised if
+            the parser fails at every sentence of a chunk, or the cache cannot be read.
+        DiskError: The cache cannot be written.
     """
     column, source = corpus.columns.get(UPOS), "the text"
     words = words_of(corpus.offsets, rows)
@@ -335,8 +343,9 @@ def by_tag(retrieved: Retrieved, chosen: NDArray[np.bool_], tag: NDArray[np.int6
     """Return the accuracy under CSLS by part of speech and by groups of parts of speech.
 
     ``chosen`` [q] is the mask of the pairs that count, and ``tag`` [q] has indices into ``names``. In the result, the
-    ``average`` of a group is the mean over its tags, as in the table of the paper. ``pooled`` is the accuracy over all
-    words of the group. ``left_out`` counts the pairs whose tag is in no group, and those without a tag.
+    ``average`` of a group is the mean over its tags in percent, as in Cao et al. 2020, table 4. ``pooled`` is the
+    accuracy over all words of the group. ``left_out`` counts the pairs whose tag is in no group, and the pairs without
+    a tag.
     """
     groups: dict[str, Any] = {}
     seen = np.zeros(len(chosen), bool)

@@ -17,7 +17,7 @@ from probes.statistics import Interval
 
 LEVEL = 0.95
 FEW = 50
-"""Minimum number of word pairs for a figure. With fewer, the interval of an accuracy of 50 % exceeds 27 points."""
+"""Minimum number of word pairs for a figure. With fewer, the interval of an accuracy of 50 % exceeds 26 points."""
 
 VARIANTS = {"context": "words in context", "types": "types (their first occurrence)"}
 SHORT = {"context": "in context", "types": "types"}
@@ -36,10 +36,14 @@ def kinds_of(settings: RetrievalConfig) -> Kinds:
 
 
 def tables(values: Values, names: Names, kinds: Kinds) -> list[Table]:
-    """Return the tables by layer (one for each variant), by part of speech, and of examples.
+    """Return the tables of accuracy by layer (one for each variant) and by part of speech, and the table of examples.
 
-    Without parts of speech or examples, the table is left out. ``values`` is the part of probes.json for this probe,
-    ``names`` are the source and the other language, and ``kinds`` are from `kinds_of`.
+    Without parts of speech or without examples, the table of them is left out.
+
+    Args:
+        values: The part of probes.json for this probe.
+        names: The names of the source and the other language.
+        kinds: The display names of the sets of word pairs, from `kinds_of`.
     """
     made = [_by_layer(values, variant, names, kinds) for variant in values["variants"]]
     if values["tags"] is not None:
@@ -50,7 +54,7 @@ def tables(values: Values, names: Names, kinds: Kinds) -> list[Table]:
 
 
 def read_of(values: Values, layer: int) -> str:
-    """Return the display name of the vectors of a layer."""
+    """Return the display name of the vectors of a layer, such as ``layer 12, rotated`` or ``static vectors``."""
     if values["static"] is not None:
         return "static vectors"
     return f"layer {layer}" if values["rotation"] is None else f"layer {layer}, rotated"
@@ -119,8 +123,14 @@ def _interval(score: Values) -> Interval:
 def drawings(values: Values, ranks: Series | None, names: Names, kinds: Kinds) -> list[Drawing]:
     """Draw the accuracy by layer, by part of speech and by difference of frequency rank.
 
-    A figure without values is left out. Static vectors have no figure by layer, and a single bin of ``ranks`` has none.
-    The other arguments are those of `tables`.
+    A figure without values is left out. There is no figure by layer for static vectors, and no figure by rank for a
+    single bin.
+
+    Args:
+        values: The part of probes.json for this probe.
+        ranks: The accuracy by difference of frequency rank, or None if no word pair has ranks.
+        names: The names of the source and the other language.
+        kinds: The display names of the sets of word pairs, from `kinds_of`.
     """
     both = f"{names[0]} and {names[1]}"
     made = []
@@ -161,7 +171,10 @@ PAIRS = {"counted": "pairs that count", "unlike": "pairs not written alike", "li
 
 
 def drawn_kind(values: Values) -> str:
-    """Return the smallest set of word pairs with at least FEW pairs in each variant. Figures show this set."""
+    """Return the smallest set of word pairs with at least FEW pairs in each variant. Figures show this set.
+
+    If every smaller set has too few pairs, the result is ``linked``, the set of all pairs.
+    """
     for kind in ("counted", "unlike"):
         if all(found["links"][kind] >= FEW for found in values["variants"].values()):
             return kind
@@ -226,7 +239,7 @@ def _few_pairs(values: Values, settings: RetrievalConfig) -> Iterator[str]:
 
 
 def zero_vectors(by_layer: Mapping[Variant, Sequence[Values]]) -> Iterator[tuple[Variant, int, int]]:
-    """Yield the variant, the number and the count of zero vectors of each layer that has any."""
+    """Yield (variant, number of the layer, number of zero vectors) for each layer that has zero vectors."""
     for variant, layers in by_layer.items():
         for layer in layers:
             if count := sum(layer["zero_vectors"].values()):

@@ -41,7 +41,7 @@ class Source:
         width: Number of dimensions of a vector.
         read: A function from the side (0 left, 1 right) to the word vectors of that side, batch by batch.
         known: Masks of the words with a vector, or None if all words with a token have one.
-        facts: Values ``rotation`` and ``static`` for the result.
+        facts: The values of the keys ``rotation`` and ``static`` in probes.json. Each is None if it is not used.
     """
 
     layers: Sequence[Layer]
@@ -60,9 +60,9 @@ def source_of(given: ProbeInput, measured: NDArray[np.int64], report: Report = s
     """Return the source of vectors that the settings select. Maps are fitted here.
 
     Raises:
-        InputError: The models differ in hidden size or in the number of layers that are read, or a map cannot be
-            fitted (see `fit_layers`). The error is also raised if static vectors cannot be read, trained or rotated,
-            or if no measured word of a language has a static vector.
+        InputError: The sentence pairs cannot be read, a model lacks a layer, the models differ in hidden size or in the
+            number of layers that are read, or a map cannot be fitted (see `fit_layers`). The error is also raised if
+            static vectors cannot be read, trained or rotated, or if no measured word of a language has a static vector.
     """
     config = given.config.of(RetrievalConfig)
     if config.static is not None:
@@ -130,14 +130,25 @@ def _static(
 
 
 class WordVectors:
-    """Word vectors of each layer in temporary files, 4 · layers · n · d bytes in all."""
+    """Word vectors of each layer in temporary files, 4 · layers · n · d bytes in all.
+
+    Args:
+        layers: Number of layers.
+        width: Number of dimensions d of a vector.
+        device: The device for the vectors of a layer.
+    """
 
     def __init__(self, layers: int, width: int, device: torch.device) -> None:
         self._files, self._device = LayerCache(layers, width), device
         self._words = np.zeros(0, np.int64)
 
     def write(self, batches: Iterable[WordStates], words: NDArray[np.int64], name: str) -> None:
-        """Store the vectors of ``words`` (ascending) from all batches.
+        """Store the vectors of ``words`` from all batches, as float32.
+
+        Args:
+            batches: Vectors of words in their sentences, for each layer.
+            words: The indices of the words to store. Other words of the batches are skipped.
+            name: The name of the vectors in errors.
 
         Raises:
             InputError: A vector contains NaN or infinity, or the disk is full.
@@ -157,12 +168,12 @@ class WordVectors:
         self._words = np.concatenate(written)
 
     def rows(self, words: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the row of each word in a layer. All words must have been stored."""
+        """Return the row [n] of each of ``words`` [n] in a layer. All words must have been stored."""
         order = np.argsort(self._words, kind="stable")
         found = order[np.searchsorted(self._words, words, sorter=order)]
         assert np.array_equal(self._words[found], words), "all words must have been stored"
         return found
 
     def layer(self, number: int) -> Matrix:
-        """Return a layer [n, d] as a tensor on the device, or a large one as a memory map."""
+        """Return a layer [n, d] as a tensor on the device, or a large layer on the CPU as a memory map."""
         return self._files.layer(number, self._device)

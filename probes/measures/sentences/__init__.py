@@ -43,7 +43,10 @@ class SentencesConfig(ProbeSettings):
     reads_sentences: ClassVar[bool] = False
 
     text: SourceSpec | None = None
-    """Text in the source language (null: the pretraining text). A derived language reads its derivation."""
+    """Text in the source language (null: the pretraining text).
+
+    In a derived language, the sentences of this text are scored after the transforms.
+    """
     other: SourceSpec | None = None
     """Text in the other language (null: the derived text, or for a natural language its pretraining text)."""
     split: Literal["train", "dev", "test"] | None = None

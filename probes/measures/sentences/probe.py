@@ -31,7 +31,7 @@ LARGEST = 700.0
 """Largest exponent of a perplexity, beyond which a float overflows."""
 EXAMPLES, SHOWN_WORDS = 5, 24
 PLACES, FEWEST = 20, 10
-"""Number of words of a sentence in the figure, and the smallest number of sentences behind a point."""
+"""Number of words of a sentence in the figure, and the smallest number of sentences for a point of a line."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,9 +42,10 @@ class Measured:
         name: Name of the language.
         text: The sentences.
         scored: Their scores, token by token.
-        rows: The indices of the n sentences that have a score, [n].
-        totals: Log probability in nats of each of these, [n].
-        sizes: Tokens, and words and bytes of the source spelling, of each, [n, 3] in the order of UNITS.
+        rows: [n] the indices of the sentences that have a score.
+        totals: [n] the log probability of each of these sentences in nats.
+        sizes: [n, 3] the number of tokens of each of these sentences, and the numbers of words and bytes of its source
+            spelling. The columns are in the order of UNITS.
     """
 
     name: str
@@ -55,17 +56,27 @@ class Measured:
     sizes: Floats
 
     def perplexity(self, unit: str, key: int) -> Interval:
-        """Return exp(−Σ log p / Σ units) with a bootstrap interval over sentences."""
+        """Return the perplexity exp(−Σ log p / Σ units), with a bootstrap interval over sentences.
+
+        ``unit`` is one of UNITS, and ``key`` is the key of the random draws.
+        """
         return bootstrap_metric(self._sums(unit), _perplexities, key)
 
     def of_sentences(self) -> Interval:
-        """Return the geometric mean of exp(−Σ log p / tokens) over sentences (Kallini et al. 2024)."""
+        """Return the geometric mean of exp(−Σ log p / tokens) over sentences (Kallini et al. 2024).
+
+        Raises:
+            InputError: A log probability is NaN or infinite.
+        """
         losses = mean_interval(-self.totals / self.sizes[:, UNITS.index("token")])
         low, high = (None if bound is None else math.exp(min(bound, LARGEST)) for bound in (losses.low, losses.high))
         return replace(losses, mean=math.exp(min(losses.mean, LARGEST)), low=low, high=high)
 
     def bits(self, key: int) -> Interval:
-        """Return −Σ log₂ p / Σ bytes with a bootstrap interval over sentences."""
+        """Return the bits per byte, −Σ log₂ p / Σ bytes, with a bootstrap interval over sentences.
+
+        ``key`` is the key of the random draws.
+        """
         return bootstrap_metric(self._sums("byte"), lambda sums: sums[..., 0] / (sums[..., 1] * math.log(2)), key)
 
     def _sums(self, unit: str) -> Floats:
@@ -81,7 +92,8 @@ def sentences_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     """Score the sentences of a text in the source language and in the other language.
 
     Raises:
-        InputError: A text is not known or cannot be read, nearly all of its tokens are unknown, or no sentence is left.
+        InputError: A text cannot be read (see `read_texts`), nearly all of its tokens are unknown, no sentence is left,
+            or a log probability is NaN or infinite.
     """
     config, counts = given.config.of(SentencesConfig), Counter[str]()
     measured: dict[Role, Measured] = {}
@@ -109,7 +121,7 @@ def sentences_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
 
 
 def _is_pretraining_text(role: Role, given: ProbeInput) -> bool:
-    """Return whether the text of a language is that on which the model was pretrained."""
+    """Return True if the model was pretrained on the measured text of a language."""
     settings, pretrained = given.config.of(SentencesConfig), given.pretrained
     if role == "source":
         return settings.text is None
@@ -134,7 +146,11 @@ def _measured(name: str, text: LanguageText, scored: Scored, counts: Counter[str
 def values_of(one: Measured, seed: int) -> dict[str, Any]:
     """Return the measures of a language, with intervals over sentences.
 
-    Log probabilities are in nats. ``tokens``, ``words`` and ``bytes`` are the sizes of the scored text.
+    Log probabilities are in nats. ``tokens``, ``words`` and ``bytes`` are the sizes of the scored text. ``seed`` is the
+    seed of the bootstrap intervals.
+
+    Raises:
+        InputError: A log probability is NaN or infinite.
     """
     key = key_of("sentences", seed)
     return {
@@ -147,7 +163,10 @@ def values_of(one: Measured, seed: int) -> dict[str, Any]:
 
 
 def perplexity_table(found: Mapping[str, Mapping[str, Any]]) -> Table:
-    """Return a table of the perplexities of each language."""
+    """Return a table with a column for each language: log probability, perplexities and bits per byte.
+
+    ``found`` has the measures of each language (`values_of`) by its name.
+    """
     rows = [["sentences", *(f"{of['sentences']:,}" for of in found.values())]]
     rows.append(["log p of a sentence (nats)", *(_cell(of["log_probability"]) for of in found.values())])
     for unit in UNITS:
@@ -185,9 +204,9 @@ def example_table(measured: Sequence[Measured]) -> Table:
 
 
 def position_lines(measured: Sequence[Measured]) -> Drawing | None:
-    """Draw the mean surprisal of the first PLACES words of a sentence by their place.
+    """Draw the mean surprisal in bits of the n-th word of a sentence, for n from 1 to PLACES.
 
-    A place with fewer than FEWEST sentences is left out. Without any place, the result is None.
+    A number n with fewer than FEWEST sentences is left out. If all numbers are left out, the result is None.
     """
     lines = []
     for one in measured:

@@ -38,11 +38,13 @@ class LanguageText:
 
 
 def read_texts(given: ProbeInput) -> dict[Role, LanguageText]:
-    """Read the text of the source language and of the other language, unless both are the same.
+    """Read the text of the source language, and the text of the other language if it differs.
+
+    Call `check_text` first, which checks that the texts are known.
 
     Raises:
-        InputError: A text is not known, cannot be read, or lacks a split or a column that a language needs. The error
-            is also raised if only affected sentences are wanted and a language does not flag them.
+        InputError: A text cannot be read, has no sentence, or lacks a split or a column that a language needs. The
+            error is also raised if only affected sentences are wanted and a language does not flag them.
     """
     settings, pretrained = given.config.of(SentencesConfig), given.pretrained
     spec = settings.text or pretrained.text
@@ -81,7 +83,17 @@ def _derived(text: LanguageText, language: Language, source: Source, settings: S
 
 
 def check_text(settings: SentencesConfig, text: str | None, other: str | None, natural: bool) -> None:
-    """Raise InputError if a text is not known, cannot be opened or lacks the split (see ``ProbeSettings.check``)."""
+    """Check the texts of both languages, without reading them (see ``ProbeSettings.check``).
+
+    Args:
+        settings: The settings of the probe.
+        text: The pretraining text in the source language, or None if it is not known.
+        other: The pretraining text in a natural other language, or None if there is none.
+        natural: True if the other language is natural.
+
+    Raises:
+        InputError: A text is not known, cannot be opened, or lacks the split.
+    """
     hint = "give a text, such as text:FILE, or leave the probe sentences out"
     specs = {"text": settings.text or text, "other": settings.other or (other if natural else None)}
     for key, spec in specs.items():

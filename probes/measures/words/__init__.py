@@ -15,7 +15,10 @@ from synthlang.references import OmitDefaultFromHash, UserFile
 
 
 def no_rows(wanted: str, names: Sequence[str]) -> InputError:
-    """Return the error for a language that cannot be compared with the source language of a run."""
+    """Return the error for a language that cannot be compared with the source language of a run.
+
+    ``wanted`` is the name of the language. ``names`` are the languages of the run, the source language first.
+    """
     what = "is the source language" if wanted == names[0] else "is not a language of the run"
     reason = f"the probe words has nothing to compare, because {wanted} {what}"
     hint = f"choose from {', '.join(names[1:])}" if names[1:] else "remove the probe words; the run has one language"

@@ -38,7 +38,7 @@ def alignment_of_run(run: Path, config: PretrainConfig, store: Store, report: Re
         report: Receives the progress of reading the data.
 
     Raises:
-        InputError: The run cannot be read, or embeddings contain NaN.
+        InputError: The run or its data cannot be read, the checkpoint is damaged or gone, or embeddings contain NaN.
     """
     _, artifacts = open_run(run, config, report)
     return probe_alignment(trained_model(run, config, artifacts), config, artifacts, store)
@@ -76,10 +76,14 @@ def probe_alignment(
         config: The settings of the run.
         artifacts: The data of the run.
         store: The store of the run, for a dictionary that no term of the objective reads.
-        bands: The last rank of each band.
+        bands: The last rank of each band, ascending.
         report: Receives the progress.
         headline: The language whose values are also at the top level (default: the first derived language).
         language_ids: True to add the embedding of the language to each row, if the model has such embeddings.
+
+    Raises:
+        InputError: Embeddings contain NaN or infinity, or a dictionary that no term reads cannot be built (see
+            `build_id_dictionary`).
     """
     dictionary = artifacts.dictionary
     if dictionary is None and any(len(c.pairs) for c in artifacts.candidates):
@@ -134,7 +138,10 @@ def zero_rows(credits: WordCredits, names: tuple[str, str]) -> dict[str, int]:
 
 
 def frequency_ranks(counts: NDArray[np.int64], types: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the frequency rank [ids] of each id in ``types`` (ascending), from 1, and 0 for other ids."""
+    """Return the frequency rank [ids] of each id in ``types``, from 1 for the most frequent, and 0 for other ids.
+
+    ``counts`` [ids] has the frequency of each id, and ``types`` [n] are ascending ids. Ties go to the smaller id.
+    """
     ranks = np.zeros(len(counts), np.int64)
     ranks[types[np.argsort(-counts[types], kind="stable")]] = np.arange(1, len(types) + 1)
     return ranks
@@ -143,7 +150,14 @@ def frequency_ranks(counts: NDArray[np.int64], types: NDArray[np.int64]) -> NDAr
 def band_scores(
     credits: WordCredits, in_dictionary: torch.Tensor, ranks: NDArray[np.int64], bands: Sequence[int]
 ) -> list[dict[str, Any]]:
-    """Return the scores of each band (see `probe_alignment`). ``ranks`` [n] are the frequency ranks of the words."""
+    """Return the scores of each band of frequency ranks (see `probe_alignment`).
+
+    Args:
+        credits: The credits of n word pairs.
+        in_dictionary: [n] the mask of the pairs of dictionary words.
+        ranks: [n] the frequency rank of the source word of each pair, from 1.
+        bands: The last rank of each band, ascending. One more band has all higher ranks.
+    """
     result = []
     for before, last in pairwise((0, *bands, None)):
         assert before is not None, "only the last band is open"
@@ -159,9 +173,10 @@ SCORES = ("n", "cosine →", "cosine ←", "cosine mean", "CSLS mean")
 
 
 def subset_table(values: Mapping[str, Any], names: Names) -> Table:
-    """Return a table of all words, dictionary words and held-out words.
+    """Return a table of the alignment of all words, dictionary words and held-out words, in percent.
 
-    ``names`` are the names of the source and the other language.
+    ``values`` is the part of probes.json for the probe ``words``. ``names`` are the names of the source and the other
+    language.
     """
     sizes = f"{values['candidates']['other']:,} and {values['candidates']['parent']:,}"
     title = f"Word-embedding alignment, {names[0]} ↔ {names[1]}, among {sizes} words (%)"
@@ -170,7 +185,10 @@ def subset_table(values: Mapping[str, Any], names: Names) -> Table:
 
 
 def band_table(bands: Sequence[Mapping[str, Any]], language: str) -> Table:
-    """Return a table of the words by their frequency rank in the text of the source language."""
+    """Return a table of the alignment by frequency rank in the text of the source language, in percent.
+
+    ``bands`` is the result of `band_scores`, and ``language`` is the name of the other language.
+    """
     rows = [[f"{band['from']:,} – {band['to'] or '…'}", *_cells(band["scores"]["all"])] for band in bands]
     title = f"Word-embedding alignment by frequency rank in the text of the source language, {language} (%)"
     return Table(title, ("ranks", *SCORES), rows)

@@ -68,8 +68,14 @@ def words_of_dictionary(given: ProbeInput, name: str, report: Report) -> ProbeRe
     The candidates for a run of synthlang are the ids in its training text, and for other models all ids of the
     tokenizer. Special tokens are never candidates.
 
+    Args:
+        given: The input of the probe.
+        name: The path of the MUSE file, with source words first.
+        report: Receives the progress.
+
     Raises:
-        InputError: The file cannot be read, no pair is left, the embeddings have different sizes, or they contain NaN.
+        InputError: The file cannot be read or has a line without two words, no pair is left, the embeddings have
+            different sizes or contain NaN, or the data of a run cannot be read.
     """
     sides = _candidates(given, "source"), _candidates(given, "target")
     pairs, counts, use = _pairs(user_path(name), sides, given.same_model)

@@ -37,8 +37,8 @@ def words_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
 
     Raises:
         InputError: The language is the source language or not a language of the run, the model is not from a run and
-            the settings name no dictionary, a dictionary cannot be used (see `words_of_dictionary`), or embeddings
-            contain NaN.
+            the settings name no dictionary, a dictionary cannot be used (see `words_of_dictionary`), embeddings contain
+            NaN, or the state of the last checkpoint of a run cannot be read.
     """
     opened = (
         given.pretrained.run if given.same_model else None
