@@ -43,7 +43,8 @@ def derive(
         parser: Parser that adds trees to the sentences first: ``spacy:NAME`` or ``stanza:LANG``.
         fields: Fields of a task that are in the derived language in the configuration ``mixed``. The argument cannot be
             given for a source.
-        licence: Licence of the source, for the data set's card.
+        licence: SPDX id of the licence of the source, for the data set's card (default: the licence that the source
+            gives, or else unknown).
         vocabulary: Size of a BPE vocabulary to train, or the folder of a tokenizer. The data set then also has token
             ids. The argument cannot be given for a task.
         counts: Split, or another source, whose words are counted for the language and the vocabulary (default: the
@@ -56,8 +57,10 @@ def derive(
 
     Raises:
         InputError: The source, the language, the vocabulary or the parser cannot be opened, or they do not fit
-            together. An option does not apply to a source or to a task. ``out`` holds other content or is being written
-            by another process. No sentence is left.
+            together. An option does not apply to a source or to a task. The task lacks a field, the split to count does
+            not exist, or the licence is not an SPDX id. ``out`` holds other content or is being written by another
+            process. No sentence is left.
+        DiskError: The data set cannot be written, or a worker process was killed.
     """
     from synthlang.derive_command import derive_command
 
@@ -102,14 +105,16 @@ def parse(
         morphology: True for features and lemmas, which ``conllu:OUT`` gives to languages that need them.
         workers: Number of worker processes. The output is identical for any number.
         cache: Folder in which parses are stored. An interrupted call resumes from it.
-        devices: CUDA devices for several workers, by their names in ``CUDA_VISIBLE_DEVICES``. Each worker sees one.
+        devices: CUDA devices for several workers, by their names in ``CUDA_VISIBLE_DEVICES``. Each worker sees one of
+            the devices.
 
     Returns:
-        Number of sentences of each split.
+        Number of sentences by split.
 
     Raises:
-        InputError: The source or the parser cannot be opened, ``out`` holds other content, or a split has no parsed
-            sentence.
+        InputError: The source or the parser cannot be opened or fails, ``out`` holds other content or is being written
+            by another process, or a split has no parsed sentence.
+        DiskError: The folder or the cache cannot be written.
     """
     from synthlang.parsing.parse_command import parse_command
 
@@ -156,12 +161,12 @@ def draw_dictionary(
 
 
 def push(folder: str | Path, repo: str, *, public: bool = False) -> str:
-    """Upload a data set folder to the hub and return its address.
+    """Upload a data set folder to the hub, and return the address of the repository.
 
     Args:
         folder: A folder that ``derive`` wrote.
-        repo: USER/NAME.
-        public: Make a new repository public. It is private by default.
+        repo: Name of the repository: USER/NAME.
+        public: True to make a new repository public. An existing repository keeps its visibility.
 
     Raises:
         InputError: The folder is not a complete data set, the name of the repository is not valid, or the upload
@@ -207,8 +212,10 @@ def fit_order_model(
         The model.
 
     Raises:
-        InputError: The treebank has no trees or lacks a split, a value is not allowed, or the model or its card cannot
-            be written there.
+        InputError: The treebank has no trees, lacks a split or has no node to learn from. A split is named twice, or is
+            both learned from and held out. A value is not allowed. The name of ``out`` cannot be that of a model file,
+            the card would replace another file, or another process writes ``out``.
+        DiskError: The model or its card cannot be written.
     """
     from synthlang.order.model_commands import order_fit
     from synthlang.progress import Display
@@ -236,7 +243,8 @@ def import_order_model(
         The model.
 
     Raises:
-        InputError: A file is not one of a released model, or the model file cannot be written.
+        InputError: A file cannot be read or is not one of a released model.
+        DiskError: The model file cannot be written.
     """
     from synthlang.order.model_commands import order_import
 
@@ -257,6 +265,9 @@ def show_order_model(
 ) -> dict[str, Any]:
     """Return the probability of every order of a head and its dependents.
 
+    The probability is p(order) ∝ exp(w · f(order) / T), with the weights w = (1 − m) · model + m · substrate (Wang &
+    Eisner 2016, equation 1 and section 6).
+
     Args:
         model: A model that comes with the package (``de``, ``en``, ``fr``, ``ga``), or a file.
         conllu: A CoNLL-U file.
@@ -264,16 +275,18 @@ def show_order_model(
         node: The id of the head word.
         labels: ``faithful`` looks labels up unchanged, and ``mapped`` converts them to the model's scheme first.
         substrate: A second model to mix in.
-        substrate_weight: Weight of the second model, 0 to 1.
-        temperature: T of p ∝ exp(w · f / T).
+        substrate_weight: Weight m of the second model, 0 to 1.
+        temperature: Temperature T, a number above 0.
         corpus_labels: The label scheme of the file, for ``labels="mapped"``.
 
     Returns:
-        The keys ``node``, ``class``, ``items`` and ``orders``. The most probable order comes first, and an order
-        lists items by index.
+        A dictionary with the id ``node`` of the head, the ``class`` of the node (``N`` or ``V``), its ``items`` in
+        source order, and its ``orders``, each with the indices of the items (``order``) and the probability ``p``. The
+        most probable order comes first.
 
     Raises:
-        InputError: The model, the sentence or the node does not exist, or the model cannot order the node.
+        InputError: A model or the file cannot be read, the sentence or the node does not exist, the model cannot order
+            the node, or a setting is not allowed.
     """
     from synthlang.order.model_commands import show
 
@@ -304,7 +317,8 @@ def evaluate_order_model(
         ``synthlang.order.evaluate.evaluate``).
 
     Raises:
-        InputError: The model cannot be read, or the treebank has no trees or lacks a split.
+        InputError: The model cannot be read, ``labels`` has an unknown value, or the treebank has no trees or lacks a
+            split.
     """
     from synthlang.order.model_commands import order_evaluate
 
@@ -328,9 +342,9 @@ def compare_order_model(
 
     Args:
         model: A model that comes with the package (``de``, ``en``, ``fr``, ``ga``), or a file.
-        parent: The treebank to reorder, such as ``conllu:PATH``.
+        parent: The source treebank, which is reordered, such as ``conllu:PATH``.
         target: The treebank of the language that the model imitates.
-        parent_split: Split of the treebank to reorder.
+        parent_split: Split of the source treebank.
         target_split: Split of the target treebank.
         substrate: A second model to mix in, with the weight 0.05.
         seed: Seed for sampling word orders.

@@ -26,7 +26,11 @@ _whole: set[tuple[Path, int]] = set()
 def record_checksums(folder: Path, leave_out: Collection[str] = ()) -> None:
     """Write the record of the files of a folder and of its subfolders.
 
-    Hidden files and folders, those named ``README.md`` and those named in ``leave_out`` are not recorded.
+    Hidden files and folders are not recorded. Neither are files and folders with the name ``README.md`` or with a name
+    in ``leave_out``.
+
+    Raises:
+        DiskError: The record cannot be written.
     """
     found = {}
     for path in sorted(folder.rglob("*")):

@@ -73,8 +73,8 @@ def _warn(what: str, old: str, new: str) -> None:
 def with_new_keys(annotation: Any, data: Any) -> Any:
     """Replace renamed keys in the plain data of a field or model of type ``annotation``.
 
-    This runs before pydantic reads the data. A model validator would turn the JSON into Python objects, and strict
-    mode accepts a list for a tuple only in JSON.
+    The keys are replaced before pydantic reads the data. A model validator would turn the JSON into Python objects, and
+    strict mode accepts a list for a tuple only in JSON.
 
     Raises:
         InputError: A section has both the old key and the new one.
@@ -143,7 +143,7 @@ def parse(model: type[M], data: Mapping[str, Any], path: PathName = None) -> M:
 
     Raises:
         InputError: A value is wrong, or a section has an old key and its new name. The error is the first fault, with
-            its key and its value, and ``others`` holds the further ones.
+            its key and its value, and ``others`` holds all further faults.
     """
     try:
         data = with_new_keys(model, data)

@@ -29,7 +29,8 @@ class Column:
 
     Attributes:
         codes: Indices into ``names``, or the numbers themselves if ``names`` is None, [words] int32.
-        names: Distinct values of a column of strings.
+        names: Values of a column of strings, or None for a column of numbers. A name may be unused, and two names may
+            be equal (see ``map_names``).
     """
 
     codes: NDArray[np.int32]

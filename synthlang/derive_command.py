@@ -50,6 +50,7 @@ def derive_command(
 
     Raises:
         InputError: As for ``synthlang.derive``.
+        DiskError: The data set cannot be written, or a worker process was killed.
     """
     _check_options(spec, fields, vocabulary, out)
     options = {"parser": parser, "vocabulary": vocabulary, "counts": counts, "licence": licence}
@@ -202,7 +203,10 @@ def _show_files(spec: str, source: object, display: Display) -> None:
 
 
 def rebuild_command(spec: str, options: dict[str, str | None], fields: Sequence[str] = ()) -> str:
-    """Return the command that rebuilds the data set from the language file in its folder."""
+    """Return the command that rebuilds a data set from the language file in the folder of the data set.
+
+    ``options`` maps names of options to their values, of which None and "" are left out.
+    """
     words = ["synthlang", "derive", spec, "--language", "language.yaml"]
     for name, value in options.items():
         words += [f"--{name}", value] if value else []

@@ -52,7 +52,7 @@ class InputError(ValueError):
         keys: The keys of a config that lead to the wrong value, outermost first.
         hint: Action that corrects the fault. The message shows it after the reason.
         code: The kind of fault.
-        others: Further faults of the same input. A message shows at most SHOWN faults and the number of the others.
+        others: Further faults of the same input. A message shows at most SHOWN faults and the number of further faults.
         absent: The file or folder that does not exist, or "".
     """
 

@@ -206,7 +206,7 @@ def append_line(path: Path, line: str) -> None:
 def remove_leftovers(folder: Path, name: str = "", rest: str = "*") -> None:
     """Delete temporary files and folders that killed writers left in ``folder``.
 
-    After the prefix of temporary names, their names begin with ``name``, and the rest matches the glob ``rest``.
+    Their names consist of the prefix TEMPORARY, of ``name``, and of a text that matches the glob ``rest``.
     """
     for path in folder.glob(f"{TEMPORARY}{glob.escape(name)}{rest}"):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -217,6 +217,7 @@ def write_json(path: Path, value: Any, indent: int | None = 2) -> None:
 
     Raises:
         ValueError: A number is NaN or infinite.
+        InputError: The path has no name, or a text is not UTF-8.
         DiskError: The file cannot be written.
     """
     with atomic_file(path, "w") as handle:

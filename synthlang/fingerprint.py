@@ -29,7 +29,11 @@ def canonical_json(value: Any) -> str:
 
 
 def fingerprint(kind: str, **parts: Any) -> str:
-    """Return the fingerprint of an artifact of ``kind`` made from ``parts`` (JSON values)."""
+    """Return the fingerprint of an artifact of ``kind`` made from ``parts`` (JSON values).
+
+    Raises:
+        ValueError: A number is NaN or infinite.
+    """
     text = canonical_json({"kind": kind, **parts})
     return hashlib.sha256(text.encode("utf-8")).hexdigest()[:LENGTH]
 
@@ -41,7 +45,7 @@ def digest_files(paths: Iterable[Path]) -> str:
 
 
 def git_blob_id(content: Path | bytes) -> str:
-    """Return the id that Git gives to a file, or to the content of one. It is a SHA-1."""
+    """Return the id that Git gives to a file or to the bytes of a file: a SHA-1 in hexadecimal."""
     size = len(content) if isinstance(content, bytes) else content.stat().st_size
     digest = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
     with io.BytesIO(content) if isinstance(content, bytes) else content.open("rb") as handle:

@@ -58,7 +58,7 @@ class Repository:
         return sum(size_of(content) for content in self.files.values())
 
     def stale(self, there: Iterable[str]) -> list[str]:
-        """Return which of the paths ``there`` on the hub the upload deletes, sorted."""
+        """Return the paths that the upload deletes, sorted. ``there`` holds the paths of the files on the hub."""
         others = (path for path in there if path not in self.files)
         return sorted(path for path in others if any(fnmatchcase(path, pattern) for pattern in self.complete))
 
@@ -79,17 +79,17 @@ class Uploaded:
 
 
 def size_of(content: Content) -> int:
-    """Return the size in bytes of a file, or of the content of one."""
+    """Return the number of bytes in a file, which is given as a path or by its content."""
     return len(content) if isinstance(content, bytes) else content.stat().st_size
 
 
 def endpoint() -> str | None:
-    """Return the address of the hub that the environment names, or None for the usual one."""
+    """Return the address of the hub in the variable HF_ENDPOINT, or None for the default hub."""
     return os.environ.get("HF_ENDPOINT") or None
 
 
 def hub(token: str | None = None) -> Any:
-    """Return an ``HfApi``, with the given token or the one that ``hf auth login`` or HF_TOKEN gives."""
+    """Return an ``HfApi`` with ``token``, or by default with the token of ``hf auth login`` or of HF_TOKEN."""
     from huggingface_hub import HfApi
 
     return HfApi(endpoint=endpoint(), token=token)
@@ -98,8 +98,8 @@ def hub(token: str | None = None) -> Any:
 def upload(repository: Repository, private: bool = True, api: Any | None = None) -> Uploaded:
     """Upload the files of a repository that the hub does not have with equal content, in one commit.
 
-    The same commit deletes files as ``Repository.complete`` says. All further files of the repository stay. An
-    interrupted upload changes no file.
+    The same commit deletes the files on the hub that match a pattern of ``Repository.complete`` and are not among its
+    files. All further files on the hub stay. An interrupted upload changes no file.
 
     Args:
         repository: The repository, which is made if it does not exist.

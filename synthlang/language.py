@@ -130,10 +130,10 @@ class Language(StrictModel):
 
     @cached_property
     def keys(self) -> tuple[int, ...]:
-        """The random key of each transform, from the seed, its kind and its rank among its kind.
+        """The random key of each transform, a function of the seed, the kind and the rank among transforms of the kind.
 
-        A key does not depend on the strength or on other transforms. A stronger language therefore changes all the
-        words that a weaker one changes, and ``trans+inv`` writes words as ``trans`` does.
+        A key does not depend on the strength or on transforms of other kinds. A stronger language therefore changes all
+        the words that a weaker one changes, and ``trans+inv`` writes words as ``trans`` does.
         """
         seen: Counter[str] = Counter()
         keys = []
@@ -209,8 +209,10 @@ class Language(StrictModel):
     def derive(self, corpus: Corpus) -> Corpus:
         """Return the batch in this language. Every label stays with its word.
 
-        Sentences that a transform drops are missing. The ids of the others are unchanged. Errors are those of
-        ``rewrite``.
+        Sentences that a transform drops are missing. The other sentences keep their ids.
+
+        Raises:
+            InputError: As for ``rewrite``.
         """
         return self.rewrite(corpus).apply(corpus)
 

@@ -30,7 +30,7 @@ OTHER_NAMES = {
     "intermediate_size": ("n_inner",),
     "max_position_embeddings": ("n_positions",),
 }
-"""Names of a size in the configs of XLM and GPT-2, by its name in others."""
+"""Names of a size in the configs of XLM and GPT-2, by its name in the configs of other models."""
 DECODERS = frozenset({"gpt2"})
 """Architectures (``model_type``) of decoders. Their tokenizers may lack the special tokens that no text has."""
 SIZES = {"vocab_size": WIDTH, "n_langs": LAYERS} | {

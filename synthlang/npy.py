@@ -23,7 +23,7 @@ class NpyWriter:
         self._write_header()
 
     def append(self, values: NDArray[np.integer]) -> None:
-        """Add values at the end."""
+        """Append integers [n] to the array. They are converted to int64."""
         self._items += len(values)
         self._file.write(values.astype("<i8", copy=False).tobytes())
 

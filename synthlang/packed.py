@@ -32,7 +32,7 @@ FOREIGN = {
 """First bytes of content that is not UTF-8 text, the name of the format, and the hint of the error."""
 BLOCK = 1 << 20
 SIZE = 4
-"""Number of bytes at the end of a gzip file that state its unpacked size."""
+"""Number of bytes at the end of a gzip file that hold its unpacked size."""
 START = 64
 """Number of bytes by which the format of a file is recognised."""
 LIMIT = "SYNTHLANG_UNPACKED_RATIO"
@@ -64,8 +64,8 @@ def open_packed(path: Path) -> Iterator[io.BufferedReader[Any]]:
     """Open a gzip file for reading. An OSError, such as that of a missing file, is raised unchanged.
 
     Raises:
-        InputError: The file is not a gzip file, is damaged, or unpacks to more than ``most_unpacked`` bytes, or the
-            environment variable LIMIT is not a whole number.
+        InputError: The file is not a gzip file, is damaged, or unpacks to more bytes than ``most_unpacked`` allows, or
+            the environment variable LIMIT is not a whole number.
     """
     try:
         with gzip.open(path) as packed:
@@ -80,9 +80,12 @@ def open_packed(path: Path) -> Iterator[io.BufferedReader[Any]]:
 
 
 class Limited(io.RawIOBase):
-    """Reader of an open packed file that raises an InputError after ``most`` bytes. None means that no limit applies.
+    """Reader of an open packed file that raises an InputError after ``most`` bytes.
 
-    The attribute ``count`` holds the number of bytes that have been unpacked.
+    With ``most`` None, no limit applies. ``path`` is the file that the error names.
+
+    Attributes:
+        count: Number of bytes that have been unpacked.
     """
 
     def __init__(self, packed: Any, path: Path, most: int | None) -> None:
@@ -103,10 +106,10 @@ class Limited(io.RawIOBase):
 
 
 def stated_size(path: Path) -> int:
-    """Return the unpacked size in bytes, modulo 2**32, that the last member of a gzip file states at its end.
+    """Return the unpacked size in bytes, modulo 2**32, that stands at the end of a gzip file.
 
-    The size of a file that is not a gzip file is 0. A file that is cut off or has other bytes at its end states any
-    number.
+    The number is the size of the last member of the file. It is 0 for a file that is not a gzip file, and arbitrary for
+    a file that is cut off or has other bytes at its end. An OSError is raised unchanged.
     """
     with path.open("rb") as file:
         if file.read(len(GZIP)) != GZIP or file.seek(0, os.SEEK_END) < SIZE:
@@ -126,7 +129,11 @@ def _count(path: Path, most: int) -> None:
 
 
 def unpacks_to_more(path: Path, most: int) -> InputError:
-    """Return the error for a file that unpacks to more than ``most`` bytes."""
+    """Return the error for a file that unpacks to more than ``most`` bytes.
+
+    Raises:
+        InputError: The environment variable LIMIT is not a whole number.
+    """
     reason = f"unpacks to more than {most >> 20:,} MB"
     hint = f"if the file is correct, unpack it, or set {LIMIT} to more than {_ratio():,}"
     return InputError(reason, path, hint=hint, code="range")

@@ -30,7 +30,11 @@ BAR, BESIDE = 16, 41
 
 
 class Pace:
-    """Recent rate of work, measured from the first value of ``done`` on."""
+    """Recent rate of work, measured from the first value of ``done`` on.
+
+    Attributes:
+        done: Number of units that are done, which the caller updates.
+    """
 
     def __init__(self, done: int = 0) -> None:
         self.done = done
@@ -40,7 +44,8 @@ class Pace:
     def shown(self, done: float, total: float | None) -> str:
         """Return the rate and, with a total, the time left, as text. The text is empty until the rate is known.
 
-        The rate is that of the attribute ``done``. The time left is that from the argument ``done`` to ``total``.
+        The rate is computed from the attribute ``done``. The time left covers the units from the argument ``done`` to
+        ``total``.
         """
         now = time.monotonic()
         if self.done > self._samples[-1][1]:
@@ -95,7 +100,7 @@ SECONDS_BETWEEN_LINES = 10.0
 
 
 def silent(task: str, done: int, total: int, note: str) -> None:
-    """Ignore a report."""
+    """Ignore a report of progress."""
 
 
 def unheard(text: str) -> None:
@@ -103,12 +108,17 @@ def unheard(text: str) -> None:
 
 
 def already(count: Count, part: str, amount: int) -> None:
-    """Count ``amount`` units of a part that an earlier run did. They add to the amount done, but not to the rate."""
+    """Count ``amount`` units of a part that an earlier run did. These units do not affect the rate."""
     getattr(count, "already", count)(part, amount)
 
 
 class Display:
-    """Display of progress: a bar for each task on a terminal, occasional lines elsewhere."""
+    """Display of progress: a bar for each task on a terminal, occasional lines elsewhere.
+
+    Attributes:
+        console: Console to write to (default: standard error).
+        live: True if the console is a terminal.
+    """
 
     def __init__(self, console: Console | None = None) -> None:
         self.console = console or Console(stderr=True)
@@ -153,7 +163,8 @@ class Display:
     def counter(self, task: str, size: Callable[[str], int | None] | None = None) -> Counter:
         """Return a counter of work in parts, such as splits.
 
-        ``size(part)`` returns the approximate total of a part, or None.
+        ``size(part)`` returns the approximate total of a part, or None if the total is unknown. Without ``size``, no
+        total is known.
         """
         return Counter(self, task, size)
 
@@ -187,7 +198,7 @@ class Display:
 
 
 class Counter:
-    """Counter of the work of one task. Its parts may run one after another or at the same time."""
+    """Counter of the work of one task. The parts of the task may run one after another or at the same time."""
 
     def __init__(self, display: Display, task: str, size: Callable[[str], int | None] | None) -> None:
         self._display, self._task, self._size = display, task, size

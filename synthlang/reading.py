@@ -36,12 +36,15 @@ class Reading:
 
     @staticmethod
     def of_ids(ids: NDArray[Any], word_offsets: NDArray[np.int64], unknown: int) -> Reading:
-        """Count as ``of`` does, for ``ids`` [tokens] whose words start at ``word_offsets`` [words + 1]."""
+        """Count the words, tokens and unknown tokens of ``ids`` [tokens].
+
+        The words start at ``word_offsets`` [words + 1]. ``unknown`` is the id of the unknown token.
+        """
         return Reading(len(word_offsets) - 1, len(ids), int((ids == unknown).sum()))
 
     @property
     def tokens_per_word(self) -> float:
-        """Mean number of tokens of a word."""
+        """Mean number of tokens of a word. The value has no meaning if the number of words is unknown (0)."""
         return self.tokens / max(self.words, 1)
 
     @property
@@ -50,7 +53,10 @@ class Reading:
         return self.unknown / max(self.tokens, 1)
 
     def to_json(self) -> dict[str, float]:
-        """Return both ratios. ``tokens_per_word`` is missing if the words were not counted."""
+        """Return ``tokens_per_word`` and the share ``unknown_tokens`` (0 to 1), with 4 decimals.
+
+        The key ``tokens_per_word`` is missing if the number of words is unknown.
+        """
         per_word = {"tokens_per_word": round(self.tokens_per_word, 4)} if self.words else {}
         return {**per_word, "unknown_tokens": round(self.unknown_share, 4)}
 

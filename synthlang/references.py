@@ -23,7 +23,11 @@ Kind = Literal["source", "items", "file", "model", "language", "parser"]
 
 @dataclass(frozen=True)
 class Reference:
-    """Marker of a field whose text names something outside the config."""
+    """Marker of a field whose text names data outside the config.
+
+    Attributes:
+        kind: The kind of data, such as ``file`` or ``model``.
+    """
 
     kind: Kind
 
@@ -158,6 +162,9 @@ def _kind(hint: Any) -> Kind | None:
 
 def local_path(spec: str) -> Path | None:
     """Return the file or folder in the spec of a source or of items, or None for built-in data and the hub.
+
+    Raises:
+        InputError: The path begins with ``~USER``, and the user does not exist.
 
     >>> local_path("ner:iob:data/ner?train=a#dev").as_posix(), local_path("hf:conll2003"), local_path("")
     ('data/ner', None, None)

@@ -115,8 +115,8 @@ class Rewrite:
         """Return the rewritten corpus with every column of ``corpus`` carried along.
 
         An inserted word gets the name ``_`` or the number −1, and the tag O in a span column. ``head`` follows the
-        words that it points to, unless the rewrite has heads of its own. Span columns become legal BIO again: an
-        entity that the rewrite splits becomes several.
+        words that it points to, unless the rewrite has its own ``head``. A word whose head is deleted gets the head −1.
+        Span columns become legal BIO again: an entity that the rewrite splits becomes several.
         """
         corpus = self.source(corpus)
         rows = _rows(self, corpus.offsets)

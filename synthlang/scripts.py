@@ -34,7 +34,8 @@ class Script:
     Attributes:
         name: Name of the script.
         first: First code point.
-        preferred: Letter of each of some ASCII characters. The other code points are assigned to bytes in order.
+        preferred: Letters of some ASCII characters, by character. The other bytes get the remaining code points in
+            order.
         unfit: Code points of the block that are not letters. Bytes that no UTF-8 text contains get them.
     """
 
@@ -98,7 +99,7 @@ class Script:
         return "".join(characters[self.bytes_of[c]] if c in self.bytes_of else c for c in token)
 
     def occurs_in(self, word: str) -> bool:
-        """Return whether the word has a letter of the script, so that it looks like a transliterated one."""
+        """Return whether the word has a letter of the script, so that it looks like a transliterated word."""
         return self.pattern.search(word) is not None
 
 

@@ -24,7 +24,11 @@ MOST = {"sentences": 300, "dev": 60, "test": 60}
 
 
 def smaller(config: C) -> C:
-    """Return a copy of the config with the smaller values of ``smoke`` and with few sentences of each source."""
+    """Return a copy of the config with the smaller values of ``smoke`` and with few sentences of each source.
+
+    Raises:
+        InputError: The option ``limit`` of a source is not a whole number from 1, or is given twice.
+    """
     update = {name: _smaller(value) for name, value in config if name in type(config).model_fields}
     for name in SOURCES & update.keys():
         value = getattr(config, name)

@@ -42,6 +42,10 @@ class Store:
             build: Function that writes the artifact atomically to the path that it is given.
             is_intact: Function that checks the artifact at a path (default: no recorded file is missing or has
                 changed). An artifact that is not intact is deleted and built again.
+
+        Raises:
+            InputError: The checksums of a stored artifact cannot be read.
+            DiskError: The checksums of a new artifact cannot be written.
         """
         path = self.path(kind, fingerprint)
         if path.exists() and is_intact(path):

@@ -74,7 +74,8 @@ def read_yaml(path: str | PathLike[str]) -> Any:
     """Return the value of a YAML file.
 
     Raises:
-        InputError: The file is missing, is not UTF-8 text, or is not YAML. An error of syntax names the line.
+        InputError: The file is missing, cannot be read or is not UTF-8 text, or ``parse_yaml`` refuses its text. An
+            error of syntax names the line.
     """
     with reading(Path(path)):
         raw = Path(path).read_bytes()

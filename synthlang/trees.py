@@ -27,7 +27,7 @@ class Forest:
     Attributes:
         parent: Row of each word's head, [words]. It is −1 at a root, and for all words of a sentence that is not a
             tree.
-        depth: Number of edges up to the root, [words].
+        depth: Number of edges up to the root, [words]. It is 0 for all words of a sentence that is not a tree.
         is_tree: True for sentences with one root, heads inside the sentence and no cycle, [sentences]. A sentence
             without words is a tree.
         offsets: Start of each sentence, [sentences + 1], as in the corpus.

@@ -1,8 +1,8 @@
 """Tokenizers: byte-level BPE of the source language, and its exact copy in a script.
 
-The text of a corpus is words, separated by single spaces. The source's tokenizer has V tokens, and the ids 0–4 are
-the special ones. The tokenizer of a transliterated language has the same tokens and a copy of each at id + V. For any
-text and any share of transliterated words,
+The text of a corpus is words, separated by single spaces. The source's tokenizer has V tokens. The special tokens have
+the ids 0–4. The tokenizer of a transliterated language has the same tokens and a copy of each at id + V. For any text
+and any share of transliterated words,
 
     encode(T(text)) = encode(text) + V        for every token of a transliterated word
 
@@ -150,6 +150,9 @@ class Vocabulary:
     """The tokenizers of a source and of its derived languages, in one id space.
 
     A language without a script shares the source's ids. A language with a script has copies of them at id + V.
+
+    Attributes:
+        parent: Tokenizer of the source.
     """
 
     def __init__(self, parent: Tokenizer) -> None:
@@ -237,7 +240,11 @@ def _is_ours(tokenizer: Tokenizer) -> bool:
 
 
 def train_vocabulary(batches: Iterable[Corpus], size: int, min_frequency: int = 2) -> Vocabulary:
-    """Train a vocabulary on the sentences of ``batches``. See ``train_tokenizer`` for the settings."""
+    """Train a vocabulary on the sentences of ``batches``. See ``train_tokenizer`` for the settings.
+
+    Raises:
+        InputError: The size is smaller than the number of special tokens and bytes.
+    """
 
     def texts() -> Iterator[str]:
         for batch in batches:
@@ -292,6 +299,9 @@ def save_tokenizer(tokenizer: Tokenizer, folder: Path, settings: Mapping[str, An
 
     The class is always PreTrainedTokenizerFast, which reads tokenizer.json unchanged. With another class, transformers
     5 may build a tokenizer with other ids.
+
+    Raises:
+        DiskError: A file cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / "tokenizer.json", json.loads(tokenizer.to_str()))
@@ -320,7 +330,12 @@ def nothing_read(where: str, words: int, tokenizer: str) -> InputError:
 
 @dataclass(frozen=True)
 class Subwords:
-    """The mapping between words, tokens and ids of a vocabulary and a script."""
+    """The mapping between words, tokens and ids of a vocabulary and a script.
+
+    Attributes:
+        vocabulary: The vocabulary of the source.
+        script: Script of the transliterated words, or None if there are none.
+    """
 
     vocabulary: Vocabulary
     script: Script | None

@@ -20,7 +20,7 @@ def plural(n: int, noun: str) -> str:
 
 
 def first_few(names: Sequence[str], most: int, separator: str = ", ") -> str:
-    """Join the first ``most`` names, and add the number of the others.
+    """Join the first ``most`` names, and add the number of further names if there are more.
 
     >>> first_few("abc", 3), first_few("abcd", 2, "; ")
     ('a, b, c', 'a; b; and 2 more')

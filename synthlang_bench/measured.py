@@ -37,7 +37,7 @@ def peak_memory_mb() -> float:
 
 
 def measured(work: Callable[[], Figures]) -> Figures:
-    """Run the work, and return its result with ``seconds``, ``cpu_seconds`` and ``peak_memory_mb`` of the process."""
+    """Call ``work``, and return its result with ``seconds``, ``cpu_seconds`` and ``peak_memory_mb`` of the process."""
     began = time.perf_counter(), time.process_time()
     found = work()
     seconds, cpu = time.perf_counter() - began[0], time.process_time() - began[1]
@@ -54,7 +54,9 @@ def command(work: Callable[[Namespace], Figures], options: Namespace, **more: An
 
 
 def call(work: Callable[[Namespace], Figures], options: Namespace, **more: Any) -> Figures:
-    """Call a function of a module in a separate process, and return its result. ``more`` are further options.
+    """Call a function of a module in a separate process, and return its result.
+
+    See ``command`` for the arguments.
 
     Raises:
         RuntimeError: The process failed. The message has the end of its standard error.

@@ -146,10 +146,10 @@ def artifacts_of(shape: Shape, steps: int) -> Artifacts:
 
 
 class Clock:
-    """Stopwatch that times steps in blocks, without the first ``warmup`` steps. Call it after each step.
+    """Stopwatch that times steps in blocks, without the first ``warmup`` steps. It is called after each step.
 
-    It waits for a GPU between blocks, so that a block includes all of its work. ``tokens`` is the number of tokens of a
-    step.
+    The stopwatch waits for a GPU between blocks, so that a block includes all work of its steps. ``steps`` is the
+    number of all steps, and ``tokens`` the number of tokens of a step.
     """
 
     def __init__(self, warmup: int, steps: int, tokens: int) -> None:
@@ -179,7 +179,11 @@ class Clock:
 
 
 def run_ours(options: Namespace) -> Figures:
-    """Run the batches, steps and prefetching of a training run, without log and checkpoints."""
+    """Measure the batches, steps and prefetching of our training run, without log and checkpoints.
+
+    Returns:
+        The figures of ``Clock.result``, the first and the last loss, and the share of slots that are not padding.
+    """
     from accelerate import Accelerator
 
     from pretrain.devices import process_state, should_compile
@@ -209,7 +213,10 @@ def run_ours(options: Namespace) -> Figures:
 
 
 def write_start(options: Namespace) -> Figures:
-    """Write the inputs of the other side: equal initial weights, and the unmasked rows of the same batches."""
+    """Write the inputs of ``run_theirs``: our initial weights, and the unmasked rows of our batches.
+
+    The folder is ``options.folder``. The returned figures are empty.
+    """
     from safetensors.torch import save_file
 
     from pretrain.model.to_hf import to_hf
@@ -232,9 +239,12 @@ def write_start(options: Namespace) -> Figures:
 
 
 def run_theirs(options: Namespace) -> Figures:
-    """Run transformers' Trainer with DataCollatorForLanguageModeling, as in the scripts run_mlm and run_clm.
+    """Measure transformers' Trainer with DataCollatorForLanguageModeling, as in the scripts run_mlm and run_clm.
 
-    The weights and rows are in ``folder``. Model, data, dropout and batch equal ours.
+    The weights and rows are in ``options.folder``. Model, data, dropout and batch equal ours.
+
+    Returns:
+        The figures of ``Clock.result``, the mean loss, and the name of the optimizer.
     """
     import transformers as hf
 

@@ -48,7 +48,7 @@ def planted(options: Namespace, seed: int = 0, rows: int | None = None) -> tuple
 
 
 def run_alignment(options: Namespace) -> Figures:
-    """Search in both directions, by cosine and CSLS."""
+    """Measure the search of the alignment score: nearest neighbours in both directions, by cosine and CSLS."""
     rows, copies = planted(options)
 
     def work() -> Figures:
@@ -61,7 +61,10 @@ def run_alignment(options: Namespace) -> Figures:
 
 
 def run_retrieval(options: Namespace) -> Figures:
-    """Search contextual words in memory-mapped float16 files. Every fourth word has no alignment."""
+    """Measure the search of retrieval: contextual words in memory-mapped float16 files, by cosine and CSLS.
+
+    Every fourth word has no alignment.
+    """
     with tempfile.TemporaryDirectory() as folder:
         written: Any = [
             np.lib.format.open_memmap(f"{folder}/{side}.npy", "w+", np.float16, (options.n, options.d))
@@ -85,7 +88,7 @@ def run_retrieval(options: Namespace) -> Figures:
 
 
 def run_products(options: Namespace) -> Figures:
-    """Compute X Yᵀ and Y Xᵀ in tiles of the search's size."""
+    """Measure the bare products X Yᵀ and Y Xᵀ, in tiles of the size that the search uses."""
     x, y = planted(options)
     tile = torch.empty(min(TILE, options.n) ** 2)
 
@@ -166,7 +169,7 @@ def _states(options: Namespace, rows: int) -> Iterator[tuple[Tensor, Tensor]]:
 
 @contextmanager
 def _timed(taken: dict[str, float]) -> Iterator[None]:
-    """Add the time of the block."""
+    """Add the elapsed and the processor time of the block in seconds to ``taken``."""
     wall, cpu = time.perf_counter(), time.process_time()
     yield
     taken["wall"] += time.perf_counter() - wall
@@ -244,7 +247,7 @@ def write_model(options: Namespace) -> Figures:
 
 
 def run_ours(options: Namespace) -> Figures:
-    """Fine-tune with a dev score each epoch, then predict the test set."""
+    """Measure our fine-tuning with a dev score each epoch, and the prediction of the test set."""
     from probes.transfer.fit import fine_tune, predict
 
     transfer, examples = open_transfer(options)
@@ -258,7 +261,7 @@ def run_ours(options: Namespace) -> Figures:
 
 
 def run_theirs(options: Namespace) -> Figures:
-    """Run the Trainer with its padding collator and a dev score each epoch."""
+    """Measure the Trainer with its padding collator and a dev score each epoch, and the prediction of the test set."""
     transfer, examples = open_transfer(options)
     rows, test = {split: _rows(each) for split, each in examples.items()}, examples["test"]
     classes = max(len(names) for names in transfer.labels["source"].values())

@@ -92,7 +92,7 @@ def shuffle_by_loop(sentences: Iterable[Sentence]) -> int:
 
 
 def read_text_by_loop(path: Path) -> int:
-    """Count words that are separated by white space."""
+    """Return the number of words in a text file, which are separated by white space."""
     with path.open(encoding="utf-8") as handle:
         return sum(len(line.split()) for line in handle)
 
@@ -281,7 +281,7 @@ def write_text(path: Path, words: int) -> None:
 
 
 def write_treebank(folder: Path, sentences: int) -> None:
-    """Write a folder with the training split of mini-english as CoNLL-U."""
+    """Write ``sentences`` sentences of mini-english as CoNLL-U to the file ``mini-train.conllu`` in a folder."""
     with (folder / "mini-train.conllu").open("w", encoding="utf-8") as handle:
         for batch in MiniEnglish(sentences=sentences).batches("train"):
             handle.writelines(conllu(sentence, "train") for sentence in batch)

@@ -58,8 +58,8 @@ def id_pairs(
         specials: Special ids of both tokenizers, which are not words (default: 0–4, as in our vocabularies).
 
     Returns:
-        The sorted pairs (source id, target id + ``offset``), [n, 2], and the number of usable and omitted lines by
-        reason.
+        The sorted distinct pairs (source id, target id + ``offset``), [n, 2] int64, and the numbers of usable pairs of
+        words (``pairs``) and of omitted ones by reason.
     """
     ours, theirs = (
         _single_ids(tokenizer, words, specials)
@@ -109,9 +109,13 @@ KEYS = ("dictionary", "path")
 def word_files(path: str | Mapping[str, str] | None, names: Sequence[str]) -> dict[int, WordDictionary]:
     """Read the words of each language that has a file, by the number of the language in ``names``.
 
+    Args:
+        path: One file for the second of two languages, a file for each language by name, or None for no files.
+        names: Names of the languages of the run.
+
     Raises:
-        InputError: A file is missing or cannot be read, a name is not one of ``names`` other than the first, or a
-            single path is given and ``names`` are not exactly two.
+        InputError: A file is missing or cannot be read, a file is given for the first language or for an unknown one,
+            or a single file is given and the run does not have two languages.
     """
     if path is None:
         return {}
@@ -142,12 +146,12 @@ def all_candidates(
 ) -> list[IdCandidates]:
     """Return the candidate pairs of each language except the first.
 
-    The pairs come from dictionary files if there are any, else from the copies of tokens. A language without
-    candidates is left out.
+    The pairs come from dictionary files if there are any, else from the copies of tokens. A language without a file, or
+    without copies, is left out.
 
     Args:
         id_space: The ids of all languages.
-        counts: Counts of the ids in the training text of each language.
+        counts: Counts of the ids in the training text of each language, [ids] each.
         words: Dictionary of each language that has a file, by the number of the language.
         own_rows: True if each language has separate embeddings, so that an id also translates itself.
     """

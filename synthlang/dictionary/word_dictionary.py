@@ -181,7 +181,10 @@ def draw_types(spec: DictionarySpec, names: NDArray[np.uint64], counts: NDArray[
 
 
 def trained_types(counts: NDArray[np.int64], specials: ArrayLike = SPECIAL_IDS) -> NDArray[np.int64]:
-    """Return the sorted ids that occur in the training text, without ``specials`` (default: 0–4)."""
+    """Return the sorted ids that occur in the training text, without ``specials`` (default: 0–4), [n] int64.
+
+    ``counts`` [ids] holds the number of occurrences of each id.
+    """
     ids = np.flatnonzero(counts > 0)
     return ids[~np.isin(ids, specials)].astype(np.int64)
 
@@ -223,7 +226,7 @@ class WordDictionary:
     def restrict(
         self, source: Mapping[str, int] | None, target: Mapping[str, int] | None
     ) -> tuple[WordDictionary, dict[str, int]]:
-        """Return the pairs whose words occur in both texts, and the numbers of the others by reason.
+        """Return the pairs whose words occur in both texts, and the number of omitted pairs by reason.
 
         The texts are given as word counts, and None accepts any word.
         """

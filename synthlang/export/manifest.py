@@ -51,6 +51,9 @@ def write_language_card(
         columns: Word columns of the source.
         codes: Codes of the languages of the source.
         examples: An example row of each configuration, by name.
+
+    Raises:
+        InputError: The licence in the manifest cannot be an SPDX id.
     """
     sizes = manifest["splits"]
     files = {
@@ -174,7 +177,15 @@ def write_manifest(
 ) -> dict[str, Any]:
     """Write README.md, language.yaml, any tokenizers and, last, manifest.json, and return the manifest.
 
-    ``about`` holds the entries of the manifest that do not depend on the shards, such as fingerprint and licence.
+    Args:
+        plan: The settings of the export.
+        source: Source of the sentences.
+        records: Records of all shards (see ``write_shard``).
+        about: Entries of the manifest that do not depend on the shards, such as fingerprint and licence.
+
+    Raises:
+        InputError: The licence cannot be an SPDX id.
+        DiskError: A file cannot be written.
     """
     out = plan.folder / "out"
     splits = {split: [r for r in records if r["split"] == split] for split in source.splits}

@@ -70,7 +70,7 @@ def numbers(values: NDArray[Any]) -> Any:
 
 
 def flags(values: NDArray[np.bool_]) -> Any:
-    """Turn flags into an Arrow array."""
+    """Turn flags [n] into an Arrow array."""
     bits = np.packbits(values, bitorder="little")
     return pa.Array.from_buffers(pa.bool_(), len(values), [None, pa.py_buffer(bits)])
 
@@ -204,7 +204,7 @@ class Types:
 
 
 def hash_strings(strings: Strings) -> NDArray[np.uint64]:
-    """Return the 64-bit hash of each string, [strings]."""
+    """Return the 64-bit multilinear hash of each string (see the module for the equation), [strings] uint64."""
     offsets = strings.offsets.astype(np.int64)
     lengths = np.diff(offsets)
     values = np.frombuffer(strings.data, np.uint8).astype(np.uint64) + np.uint64(1)

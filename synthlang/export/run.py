@@ -49,7 +49,11 @@ PREFIX = ".partial-"
 
 
 def partial_of(folder: Path) -> Path:
-    """Return the folder of the unfinished export of ``folder``."""
+    """Return the folder of the unfinished export of ``folder``.
+
+    Raises:
+        InputError: ``folder`` has no name, or ends in ``..``.
+    """
     check_named(folder)
     return folder.with_name(PREFIX + folder.name)
 
@@ -192,7 +196,8 @@ def export_language(
 
     Raises:
         InputError: The licence is not an SPDX id, the language cannot be bound or applied to the source, no sentence is
-            left, the folder or its unfinished export holds other data, or another process writes it.
+            left, the folder or its unfinished export holds other data, a file of the finished data set is missing or
+            damaged, or another process writes the folder.
         DiskError: The data set cannot be written, or a worker was killed. The same command resumes.
     """
     licence = check_licence(licence or getattr(source, "licence", None) or UNKNOWN_LICENCE)

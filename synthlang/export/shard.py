@@ -48,7 +48,11 @@ class BatchIds:
 
 
 def batch_ids(vocabulary: Vocabulary, language: Language, parent: Corpus, derived: Corpus) -> tuple[BatchIds, BatchIds]:
-    """Return the ids of the batch ``parent`` in the source language and of ``derived`` in the derived one."""
+    """Return the ids of the batch ``parent`` in the source language, and of ``derived`` in the derived language.
+
+    Raises:
+        InputError: A language of tokens is not bound to a vocabulary.
+    """
     from synthlang.vocabulary import encode_corpus  # imports the tokenizers, which most exports do not need
 
     size = vocabulary.size_with(language.script)
@@ -65,7 +69,7 @@ def _as_ids(encoded: Encoded, corpus: Corpus, size: int) -> BatchIds:
 
 
 def overlap_of_ids(parent: NDArray[np.int64], derived: NDArray[np.int64]) -> Overlap:
-    """Compute the overlap of two texts from the counts of each id, [ids] each."""
+    """Compute the overlap of two texts (see ``synthlang.overlap.Overlap``) from the counts of each id, [ids] each."""
     both = np.minimum(parent, derived)
     return Overlap(int((both > 0).sum()), int((parent > 0).sum()), int(both.sum()), int(parent.sum()))
 
@@ -75,6 +79,9 @@ def write_tokenizers(vocabulary: Vocabulary, language: Language, out: Path) -> l
 
     The folders are ``tokenizer/parent`` and ``tokenizer/derived`` in ``out``. With ``unit: token``, the tokenizer of
     the derived language returns the ids of a text in their original order, because a tokenizer cannot move tokens.
+
+    Raises:
+        DiskError: A file cannot be written.
     """
     vocabulary.save(out / "tokenizer" / "parent")
     vocabulary.save(out / "tokenizer" / "derived", language.script)

@@ -38,6 +38,9 @@ class BagCache:
     """Cache of cumulative weights of the orders of a bag of items, with a limit in bytes.
 
     A key is the items of the bag and the temperature. The least recently used bags are dropped first.
+
+    Attributes:
+        bytes: Memory of the cached bags in bytes.
     """
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
@@ -81,7 +84,7 @@ class BagCache:
 
 @dataclass(frozen=True)
 class ClassDistribution:
-    """Distribution over the orders of one class of nodes.
+    """Distribution over the orders of one class of nodes (see the module for the equation).
 
     Attributes:
         node: The class of nodes.

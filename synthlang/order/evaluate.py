@@ -67,7 +67,7 @@ class Direction:
         return (self.left[pair] + 1) / (self.left[pair] + self.right[pair] + 2)
 
     def log_likelihood(self, nodes: Nodes) -> Floats:
-        """Return log p of the order in the text, [nodes]."""
+        """Return log p of the order in the text under the baseline ``direction`` (see the module), [nodes]."""
         pairs, left = _sides(nodes)
         p_left = np.asarray([[self.p_left(pair) for pair in row] for row in pairs]).reshape(left.shape)
         lefts = left.sum(axis=1)
@@ -102,8 +102,8 @@ def evaluate(
         corpus_labels: The label scheme of both texts.
 
     Returns:
-        For each class of the model, and for ``all``, a dictionary with these keys. Without nodes, it has only the first
-        two. The keys of ``direction`` need ``training``:
+        For each class of the model, and for ``all``, a dictionary with these keys. Numbers have 4 decimals. Without
+        nodes, the dictionary has only the first two keys. The keys of ``direction`` need ``training``:
 
         nodes, items       number of nodes and of items
         model              mean log-likelihood of a node, in nats
@@ -189,6 +189,8 @@ def shares(corpus: Corpus) -> dict[Pair, tuple[float, int]]:
 def closeness(parent: Corpus, reordered: Corpus, target: Corpus, enough: int = ENOUGH) -> dict[str, Any]:
     """Measure the distances of ``parent`` and ``reordered`` to ``target``.
 
+    The distance to the target is the mean of |share − share in the target| over relations (see ``shares``).
+
     Args:
         parent: The source text with trees.
         reordered: The same text after reordering.
@@ -196,9 +198,9 @@ def closeness(parent: Corpus, reordered: Corpus, target: Corpus, enough: int = E
         enough: Smallest number of dependents in both ``parent`` and ``target`` for a relation to count.
 
     Returns:
-        The number of ``relations``, the shares of each relation as ``pairs``, and the mean absolute differences
-        ``before`` and ``after``. The keys ``before_weighted`` and ``after_weighted`` hold means weighted by the counts
-        in ``parent``. The four means are None if no relation counts.
+        The number of ``relations``, the shares of each relation as ``pairs``, and the distances ``before`` (of
+        ``parent``) and ``after`` (of ``reordered``). The keys ``before_weighted`` and ``after_weighted`` hold means
+        weighted by the counts in ``parent``. The four means have 4 decimals, and are None if no relation counts.
     """
     source, moved, goal = shares(parent), shares(reordered), shares(target)
     shared = [pair for pair, (_, count) in source.items() if min(count, goal.get(pair, (0, 0))[1]) >= enough]

@@ -141,6 +141,10 @@ class _Part:
 class Design:
     """The data of one class of nodes, prepared for the optimizer.
 
+    Args:
+        bags: The bags of the class, for each number of items.
+        ngrams: Names of the n-grams that are features (see ``frequent_ngrams``).
+
     Attributes:
         features: Names of the features, in the order of the weights.
         nodes: Number of nodes.
@@ -184,7 +188,7 @@ class Design:
             yield _Part(orders, cells[part], matches, bags.bag[of] - first, bags.order[of], bags.count[of])
 
     def log_likelihood(self, weights: Floats) -> tuple[float, Floats]:
-        """Return Σ log p of the orders in the text, and the gradient of the sum, [features]."""
+        """Return Σ log p of the orders in the text, and its gradient with respect to ``weights``, [features] both."""
         padded = np.append(weights, 0.0)
         values = padded[self._members].sum(axis=1)
         total, by_cell, gradient = 0.0, np.zeros(len(values)), np.zeros(len(padded))
@@ -206,6 +210,8 @@ def maximise(
     design: Design, l2: float, iterations: int = ITERATIONS, report: Report = silent, task: str = "order model"
 ) -> tuple[Floats, int]:
     """Return the weights with the highest penalised likelihood, [features], and the number of L-BFGS iterations.
+
+    The penalised likelihood is L(w) of the module.
 
     Args:
         design: The data of one class of nodes.
@@ -256,11 +262,11 @@ def fit(
     that the treebank lacks is reported and left out of the model.
 
     Args:
-        corpus: The treebank.
+        corpus: The treebank, with the columns ``upos``, ``head`` and ``deprel``.
         name: Name of the model.
         l2: Values of λ in the penalty λ/2 · ‖w‖². The likelihood of ``choose_on`` decides between several values.
-        choose_on: Trees for the choice of λ.
-        most_items: Largest number of items of a training node.
+        choose_on: Trees for the choice of λ (default: none, for a single value).
+        most_items: Largest number of items of a training node, 2 to 8.
         labels: The label scheme of the treebank.
         iterations: Largest number of L-BFGS iterations.
         report: Function that shows progress.

@@ -60,7 +60,7 @@ def views(item: Item) -> tuple[str, str, str]:
 
 
 def padding(items: int) -> int:
-    """Return the number of BOS, and of EOS, in the n-grams of a node: min(5, n) − 1."""
+    """Return the number of BOS before the n items of a node, and of EOS after the items: min(5, n) − 1."""
     return min(LONGEST, items) - 1
 
 

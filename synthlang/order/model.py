@@ -52,7 +52,7 @@ class OrderModel(StrictModel):
     fingerprint: str | None = None
     """Hash of labels and weights. A hash in the file is checked."""
     weights: dict[NodeClass, dict[Feature, Weight]]
-    """{N or V: {feature: weight}}. A class that is not listed keeps its order."""
+    """Weight of each feature, by class of nodes (N or V). Nodes of a class that is not listed keep their order."""
 
     @cached_property
     def content(self) -> str:
@@ -144,7 +144,8 @@ def load_model(name: str) -> OrderModel:
     """Load a model by its name or path. A process keeps the last few models that it has read.
 
     Raises:
-        InputError: The model does not exist, or the file is not an order model or does not match its fingerprint.
+        InputError: The model does not exist, or the file cannot be read, is not an order model, or does not match its
+            fingerprint.
     """
     path = find_model(name)
     try:
@@ -173,7 +174,7 @@ def import_orm(noun: Path, verb: Path, name: str, labels: Scheme = "ud1", **abou
 
     Raises:
         InputError: A file cannot be read or has no weight, a line is not a feature and a weight between −500 and 500,
-            or a feature occurs twice.
+            a feature occurs twice, or ``name`` has more than 200 characters.
     """
     weights = {"N": _read_orm(noun), "V": _read_orm(verb)}
     return parse(OrderModel, {"name": name, "labels": labels, "weights": weights, **about})

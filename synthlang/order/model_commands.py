@@ -42,22 +42,22 @@ def show(
 ) -> dict[str, Any]:
     """Return the probability of every order of the items of the head ``node``.
 
-    Items are in source order. Orders list items by index, and the most probable order comes first.
+    See ``synthlang.show_order_model`` for the equation and the result.
 
     Args:
-        model: The order model.
+        model: Name or file of the order model.
         conllu: The file with the tree.
         sentence: A ``sent_id`` of the file or a number from 1.
         node: The id of the word, from 1.
         labels: ``mapped`` or ``faithful`` (see ``distribution``).
         substrate: A second model to mix in.
-        substrate_weight: The weight of the substrate.
-        temperature: The temperature T.
+        substrate_weight: The weight m of the substrate, 0 to 1.
+        temperature: The temperature T, above 0.
         corpus_labels: The label scheme of the file.
 
     Raises:
-        InputError: The model, the sentence or the node does not exist, the model cannot order the node, or a setting
-            is not allowed.
+        InputError: A model or the file cannot be read, the sentence or the node does not exist, the model cannot order
+            the node, or a setting is not allowed.
     """
     if not temperature > 0.0 or not np.isfinite(temperature):
         raise InputError(f"must be a number above 0, not {temperature}", keys="temperature", code="range")
@@ -138,7 +138,7 @@ def card_path(out: Path) -> Path:
     """Return the path of the card of the model file ``out``.
 
     Raises:
-        InputError: The model or the card cannot be written there.
+        InputError: ``out`` cannot be a model file, or the card would replace a file that is not a card.
     """
     name = stem(out)
     if not name.strip(".") or name.lower().endswith(".md") or out.is_dir() or any(p.is_file() for p in out.parents):
@@ -195,7 +195,7 @@ def order_fit(
     attribution: str = "",
     report: Report = silent,
 ) -> OrderModel:
-    """Fit a model to splits of a treebank, and write it and its card.
+    """Fit a model to splits of a treebank, and write the model and its card.
 
     Args:
         treebank: A source such as ``conllu:DIR``.
@@ -213,7 +213,9 @@ def order_fit(
 
     Raises:
         InputError: The treebank has no trees, lacks a split or has no node to learn from. A split is named twice, or is
-            both in ``train`` and held out. A setting is invalid. The model or its card cannot be written.
+            both in ``train`` and held out. A setting is invalid. ``out`` is not the name of a model file, the card
+            would replace another file, or another process writes ``out``.
+        DiskError: The model or its card cannot be written.
     """
     card_file_path, source = card_path(out), open_source(treebank)
     train = tuple(train) or _first_of(source, ("train", "dev", "test"))
@@ -268,7 +270,7 @@ def _check_splits(splits: dict[str, list[str]]) -> None:
 
 
 def _first_of(source: Source, names: Sequence[str], but: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the first of the named splits in the source, as a tuple of one or none."""
+    """Return a tuple with the first of the named splits that the source has and ``but`` lacks, or an empty tuple."""
     return tuple([name for name in names if name in source.splits and name not in but][:1])
 
 
@@ -316,7 +318,7 @@ def order_compare(
     Args:
         parent: The treebank to reorder.
         target: The treebank of the language that the model imitates.
-        model: The order model.
+        model: Name or file of the order model.
         parent_split: Split of the treebank to reorder.
         target_split: Split of the target treebank.
         key: Random key of the orders.

@@ -48,7 +48,7 @@ class Nodes:
         return self.rows[:, 0]
 
     def distinct(self) -> tuple[Ints, Ints]:
-        """Return the sorted distinct rows of ``types``, and the index of each node's row among them."""
+        """Return the sorted distinct rows of ``types``, [bags, n], and the index of the row of each node, [nodes]."""
         types, count = self.types, len(self.names)
         n = types.shape[1]
         if count**n >= 2**63:

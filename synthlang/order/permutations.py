@@ -156,7 +156,13 @@ def _stands(places: Ints, category: int, a: int, b: int) -> NDArray[np.bool_]:
 
 
 def ngram_code(items: int, length: Ints | int, digits: Ints) -> Ints:
-    """Return the code of n-grams of ``length`` items, whose numbers are the ``digits`` in base n."""
+    """Return the codes length · n⁵ + digits of n-grams of item numbers, in the shape of ``digits``.
+
+    Args:
+        items: The number n of items of a node.
+        length: Number of items in each n-gram.
+        digits: The item numbers of each n-gram, read as the digits of one number in base n.
+    """
     return np.asarray(length * items**LONGEST + digits, dtype=np.int64)
 
 

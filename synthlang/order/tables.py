@@ -230,7 +230,7 @@ class Summands:
         return Summands(orders, first, last, ngrams @ orders.ngrams.rest)
 
     def scores(self, rows: slice) -> Floats:
-        """Return the scores of some of the nodes, [rows, n!]."""
+        """Return the scores of all orders of the nodes in the slice ``rows``, [rows, n!]."""
         first = self.first[rows]
         if not len(self.orders.last):
             return first.copy()
@@ -263,6 +263,8 @@ MOST_FEATURES = 256
 def grid_of(parts: Iterable[Mapping[str, float]]) -> float:
     """Return the spacing of a grid for weights, a power of two. Sums of weights on the grid are exact.
 
+    ``parts`` has a mapping from features to weights for each label scheme.
+
     A sum of 256 weights below 2^e needs e + 8 bits before the point, and a float64 has 53. With a grid of
     2^(e + 8 − 53) every sum is therefore exact in any order of the additions. Results then do not depend on the shape
     of a batch. With weights below 16 the grid is 2^−41, which gives an error below 1e-10 in any log-score.
@@ -272,7 +274,12 @@ def grid_of(parts: Iterable[Mapping[str, float]]) -> float:
 
 
 class Weights:
-    """Weights of the features of one class of nodes, rounded to a grid (``grid_of``)."""
+    """Weights of the features of one class of nodes, rounded to multiples of ``grid`` (see ``grid_of``).
+
+    Attributes:
+        trie: Trie of the n-grams.
+        ngram_weights: Weight of each n-gram, in the numbering of ``trie``, [n-grams].
+    """
 
     def __init__(self, weights: Mapping[str, float], grid: float) -> None:
         names: dict[str, int] = {}
@@ -319,10 +326,10 @@ class Weights:
 
 
 class OrderScores:
-    """Scores of orders of some items by the sum of several weights.
+    """Scores w · f of the orders of items, summed over weights with different label schemes.
 
     Args:
-        parts: Pairs of weights and the items in the label scheme of these weights.
+        parts: Pairs of weights and of the items in the label scheme of these weights.
     """
 
     def __init__(self, parts: Sequence[tuple[Weights, Sequence[Item]]]) -> None:

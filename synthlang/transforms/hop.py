@@ -57,6 +57,8 @@ class Hops(NamedTuple):
 def hop(corpus: Corpus, form: Column, verbs: Rows, distance: int, parts: Sequence[str]) -> Hops:
     """Find the word that each marker follows, ``distance`` words after its verb.
 
+    If too few words follow the verb, the marker follows the last word with a letter or digit, or the verb itself.
+
     Args:
         corpus: The batch.
         form: Word forms of the batch after lemmatisation, [words].

@@ -73,17 +73,20 @@ def base(label: str) -> str:
 
 
 def layer(label: str) -> int:
-    """Return the layer of a label. ``case``, ``mark`` and punctuation at the edge get another layer later."""
+    """Return the layer of a label, 0 for the innermost.
+
+    ``Layout`` gives other layers to ``case``, ``mark`` and punctuation.
+    """
     return LAYERS.get(modern(label), LAYERS.get(base(label), OTHER_LAYER))
 
 
 def attach_inserted(corpus: Corpus) -> Corpus:
     """Return the corpus with a head for every word that has none (head −1).
 
-    Such a word was inserted, or its head was left out. Its new head is the nearest word to the left of the word and
-    its dependents that has a head. If there is none, it is the nearest word to the right in the tree of the root. The
-    word therefore moves with its neighbour. The result is a tree, a projective tree stays projective, and no other
-    head changes.
+    Such a word was inserted, or its head was left out. The new head is the nearest word with a head to the left of the
+    word and all words below it. If there is none, the new head is the nearest word to the right that is in the tree of
+    the root. The word therefore moves with its neighbour. The result is a tree, a projective tree stays projective, and
+    no other head changes.
     """
     head = corpus.columns["head"].codes.astype(np.int64)
     if not (head < 0).any():
@@ -159,7 +162,7 @@ class Layout:
         items: Rows of the dependents, [m].
         head: Rows of their heads, [m].
         side: BEFORE or AFTER the head, in the source, [m].
-        place: Rank by distance from the head on that side, from 1, [m].
+        place: Rank by distance from the head among the items of the same head and side, from 1, [m].
         relation: Relation of each item to its head, [m].
         layer: Layer of each item (see LAYERS), [m].
         is_final: True for punctuation at the end of the sentence, after its head, [m].
@@ -233,7 +236,7 @@ class Layout:
         return keys
 
     def put_outside(self, keys: Keys, side: Rows, outer: Flags, inner: Flags) -> None:
-        """Raise ``keys`` so that ``outer`` items [m] are outside the ``inner`` items of the same head and side."""
+        """Raise ``keys`` in place so that ``outer`` items [m] are outside ``inner`` items of the same head and side."""
         slot = self._slot(side)
         reach = np.full(2 * len(self.forest.parent), -np.inf)
         np.maximum.at(reach, slot[inner], keys[inner])

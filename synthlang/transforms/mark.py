@@ -83,7 +83,7 @@ class Choice(NamedTuple):
 
     Attributes:
         name: The kind: number, case or agreement.
-        which: [words] int64, the index of each word's marker in ``texts``, or −1 for none.
+        which: Index of each word's marker in ``texts``, or −1 for a word without a marker, [words] int64.
         texts: The markers of this kind.
     """
 
@@ -269,7 +269,7 @@ class Mark(Transform):
 
     @property
     def requires(self) -> tuple[str, ...]:
-        """The tags and relations, and the trees or features where an option reads them."""
+        """The columns ``upos`` and ``deprel``, and ``head`` or ``feats`` where an option reads them."""
         head = ("head",) if self.agreement or self.drop else ()
         feats = ("feats",) if self.number or any("=" in key for key in self.agreement) else ()
         return ("upos", "deprel", *head, *feats)

@@ -86,7 +86,11 @@ class Reorder(Transform):
         return super().identity() | {name: value and load_model(value).content for name, value in named.items()}
 
     def rewrite(self, corpus: Corpus, key: int) -> Rewrite:
-        """Lay out the trees in the drawn orders, and count the nodes and sentences that were reordered or not."""
+        """Lay out the trees in the drawn orders, and count the nodes and sentences that were reordered or not.
+
+        Raises:
+            InputError: The batch lacks a column, or an order model cannot be read.
+        """
         if not len(corpus):
             return Rewrite.identity(corpus)
         check_columns(corpus, self)

@@ -32,8 +32,8 @@ class Places(NamedTuple):
 
     Attributes:
         offsets: Start of each sentence with its marker, [sentences + 1].
-        marker: Place of each sentence's marker before any reversal, [sentences]. A sentence without a marker has its
-            length.
+        marker: Place of each sentence's marker before any reversal, [sentences]. The value for a sentence without a
+            marker is the length of the sentence.
         length: Number of words of each sentence without its marker, [sentences].
     """
 
@@ -43,7 +43,14 @@ class Places(NamedTuple):
 
     @staticmethod
     def of(corpus: Corpus, key: int, strength: float, is_marked: bool) -> Places:
-        """Return the places of a batch. ``is_marked`` is true if its chosen sentences already have their markers."""
+        """Return the places of a batch.
+
+        Args:
+            corpus: The batch.
+            key: Random key of the transform.
+            strength: Share of the sentences that are chosen for a marker, 0 to 1.
+            is_marked: True if the chosen sentences of the batch already have their markers.
+        """
         chosen = chosen_sentences(corpus, key, strength)
         length = corpus.lengths - chosen if is_marked else corpus.lengths
         place = (uniform(key_of("place", key), corpus.ids) * (length + 1)).astype(np.int64)
@@ -112,7 +119,7 @@ class Reverse(Transform):
         return filtered(result, chosen, corpus.lengths >= self.shortest, "reverse: sentences dropped, too short")
 
     def inverse(self, corpus: Corpus, key: int) -> Rewrite:
-        """Remove the marker, whose place is known, and reverse again."""
+        """Return the rewrite that removes the markers and reverses the words again."""
         chosen = chosen_sentences(corpus, key, self.strength)
         places = Places.of(corpus, key, self.strength, is_marked=True)
         offsets = np.concatenate([[0], np.cumsum(places.length)]).astype(np.int64)

@@ -193,8 +193,8 @@ def read_types(path: Path) -> frozenset[str]:
 def most_frequent(counts: Mapping[str, int], candidates: Iterable[str], share: float, by_token: bool) -> frozenset[str]:
     """Return the most frequent candidates. Ties are sorted by form.
 
-    By type, ``round(share · candidates)`` of them are returned. By token, the fewest candidates are returned that make
-    up ``share`` of the running words of all candidates, as in ``DictionarySpec``.
+    By type, ``round(share · number of candidates)`` candidates are returned. By token, the fewest candidates are
+    returned that make up ``share`` of the running words of all candidates, as in ``DictionarySpec``.
 
     Args:
         counts: Number of occurrences of each word.
@@ -207,7 +207,10 @@ def most_frequent(counts: Mapping[str, int], candidates: Iterable[str], share: f
 
 
 def hash_limit(counts: Mapping[str, int], candidates: Iterable[str], share: float, key: int) -> float:
-    """Return the hash below which the chosen types make up ``share`` of the candidates' running words."""
+    """Return the hash, 0 to 1, below which the types make up ``share`` of the running words of all candidates.
+
+    The hashes are those of ``type_hashes`` with ``key``. See ``most_frequent`` for the other arguments.
+    """
     forms = sorted(candidates)
     hashes = type_hashes(key, forms)
     rank = np.argsort(hashes, kind="stable")

@@ -68,7 +68,7 @@ def batches_of_text(text: Text) -> Iterator[Corpus]:
 
 
 def trained(spec: VocabularySpec, texts: Sequence[Text], store: Store) -> Vocabulary:
-    """Return one BPE of all the texts, from the store or trained. Memory grows with the word types only.
+    """Return one BPE of all texts, which is trained if the store lacks it. Memory grows with the word types only.
 
     Raises:
         InputError: A text cannot be read or derived.
@@ -90,8 +90,8 @@ def with_added_forms(
 ) -> Vocabulary:
     """Return the vocabulary of a source with one token for each form that a language adds to it.
 
-    The tokens come after the others. Words of the source that occur less than ``least`` times add none. Words are
-    counted in ``split`` (default: the training split).
+    The added tokens come after the tokens of ``vocabulary``. Words of the source that occur less than ``least`` times
+    add no form. Words are counted in ``split`` (default: the training split).
 
     Raises:
         InputError: The source lacks the split, or the split cannot be read.
@@ -104,7 +104,10 @@ def with_added_forms(
 
 
 def copied_space(names: Sequence[str], languages: Sequence[Language], vocabulary: Vocabulary) -> IdSpace:
-    """Return the id space of a source's vocabulary and its copies. Languages in the same script share one copy."""
+    """Return the id space of a source's vocabulary and its copies. Languages in the same script share one copy.
+
+    ``languages`` are bound to the counts and the vocabulary that they need, in the order of ``names``.
+    """
     V = vocabulary.size
     scripts: dict[str, Script] = {}
     for language in languages:

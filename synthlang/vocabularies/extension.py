@@ -120,7 +120,8 @@ def extend_tokenizer(
         store: The store of artifacts.
 
     Raises:
-        InputError: The language is unknown, the tokenizer is not WordPiece, BPE or Unigram, or nothing is added.
+        InputError: The language is unknown, the tokenizer is not WordPiece, BPE or Unigram, no new subword is frequent
+            enough, or a text cannot be read or derived.
     """
     if spec.language not in texts:
         reason = f"{spec.language!r} is not a language of the run"

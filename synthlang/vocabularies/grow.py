@@ -185,7 +185,7 @@ BYTE = re.compile("<0x[0-9A-F]{2}>")  # a byte of a character without a token; t
 
 
 def grow_bpe(task: GrowTask) -> Grown:
-    """Return the BPE with at most ``task.size`` more tokens."""
+    """Return the BPE with at most ``task.size`` more tokens, the results of further merges."""
     vocab: dict[str, int] = dict(task.model["vocab"])
     unknown = task.model.get("unk_token")
     apart = set(task.tokenizer.get_added_tokens_decoder())
@@ -235,7 +235,10 @@ def with_forms(vocabulary: Vocabulary, forms: Iterable[str]) -> Vocabulary:
 
 
 def grow_wordpiece(task: GrowTask) -> Grown:
-    """Return the vocabulary with at most ``task.size`` more tokens: missing characters, then results of merges."""
+    """Return the WordPiece vocabulary with at most ``task.size`` more tokens.
+
+    The new tokens are the missing characters, and then the results of merges.
+    """
     vocab: dict[str, int] = dict(task.model["vocab"])
     prefix: str = task.model["continuing_subword_prefix"]
     longest = int(task.model["max_input_chars_per_word"])
@@ -260,7 +263,7 @@ def _spell(symbols: Symbols, prefix: str) -> str:
 
 
 def longest_match(token: str, vocab: Mapping[str, int], prefix: str) -> tuple[int, ...]:
-    """Cut a token from the left into the longest known tokens, and return their ids, or none if that fails.
+    """Cut a token from the left into the longest known tokens, and return their ids, or () if that fails.
 
     ``vocab`` maps the known tokens to ids, and ``prefix`` is before each token that continues a word, as in ``##s``.
     """
@@ -286,9 +289,9 @@ ROUNDS = 4  # rounds in which candidates are left out
 
 
 def grow_unigram(task: GrowTask) -> Grown:
-    """Return the model with at most ``task.size`` more pieces.
+    """Return the Unigram model with at most ``task.size`` more pieces.
 
-    They are the missing characters, and the candidates with the largest gain in log probability.
+    The new pieces are the missing characters, and the candidates with the largest gain in log probability.
     """
     old: dict[str, float] = dict(task.model["vocab"])
     words = pretokens(task.tokenizer, task.counts)

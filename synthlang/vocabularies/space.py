@@ -156,7 +156,10 @@ class LanguageTokenizer:
         """Write a folder that ``AutoTokenizer.from_pretrained`` loads without this project.
 
         For a ``causal`` model, a tokenizer that is trained here does not end a text with </s>. A model of a checkpoint
-        keeps its own tokenizer.
+        keeps the tokenizer of the checkpoint.
+
+        Raises:
+            DiskError: A file cannot be written.
         """
         ours = causal and self.settings is None
         save_tokenizer(beginning_only(self.tokenizer) if ours else self.tokenizer, folder, self.settings)
