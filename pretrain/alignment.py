@@ -44,7 +44,13 @@ class Retrieval:
 
 @dataclass(frozen=True)
 class SubsetAlignment:
-    """The scores of ``n`` different source words, in percent. All other words still compete as neighbours."""
+    """The scores of a set of words, in percent. All other words still compete as neighbours.
+
+    Attributes:
+        n: Number of different source words in the set.
+        cosine: Scores with the cosine as similarity.
+        csls: Scores with CSLS as similarity.
+    """
 
     n: int
     cosine: Retrieval
@@ -53,7 +59,10 @@ class SubsetAlignment:
 
 @dataclass(frozen=True)
 class AlignmentScores:
-    """Scores of all words, of the words in the training dictionary and of the rest, or None for an empty set."""
+    """Scores of all words, of the words in the training dictionary, and of the words outside it.
+
+    An empty set of words has None.
+    """
 
     all: SubsetAlignment | None
     in_dictionary: SubsetAlignment | None
@@ -85,7 +94,7 @@ class WordCredits:
         return len(self.cosine[0])
 
     def scores(self, in_dictionary: Tensor, words: Tensor | None = None) -> AlignmentScores:
-        """Return the scores of ``words``, of the ones in the dictionary, and of the rest, in percent.
+        """Return the scores of ``words``, of their part in the dictionary, and of their part outside it, in percent.
 
         All other words still compete as neighbours. A score is the mean over different words: source words for
         ``forward``, and words of the other language for ``backward``.

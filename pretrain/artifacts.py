@@ -20,7 +20,7 @@ class RunLanguage:
 
     Attributes:
         name: Name of the language in metrics and exports.
-        spec: The source as the config writes it.
+        spec: The source as written in the config.
         source: The opened source of the sentences.
         language: The language, bound to its word counts and vocabulary.
         tokenizer: The tokenizer of the language.
@@ -66,7 +66,8 @@ class Artifacts:
         id_space: The ids of all languages, with their tokenizers.
         languages: The languages and their texts.
         dictionary: The word pairs of the terms dict and align, or None if no term needs them.
-        candidates: All pairs of ids that are translations, of which ``dictionary`` is a part.
+        candidates: All pairs of ids that are translations, for each language except the first. ``dictionary`` has some
+            of these pairs.
         own_rows: True if each language has a separate embedding.
         parallel: Sentence pairs, or () if no term needs them.
         extension: New subwords that are added to the checkpoint from which the run starts, or None.

@@ -90,7 +90,7 @@ def disk_errors() -> Iterator[None]:
 
 
 def latest_checkpoint(folder: Path, say: Say = unheard) -> Path | None:
-    """Return the newest undamaged checkpoint, or None without any checkpoint.
+    """Return the newest undamaged checkpoint, or None if the folder has no checkpoint.
 
     Temporary files of interrupted writers are deleted. ``say`` shows a warning for each damaged checkpoint.
 
@@ -187,8 +187,14 @@ def load_checkpoint(
     The state is the content of state.json: the fingerprint of the run, the step, the losses since the last line of the
     log, and values of the trainer.
 
+    Args:
+        path: The folder of the checkpoint.
+        model: The model, whose weights are replaced.
+        optimizer: The optimizer, whose state is replaced (None: no optimizer).
+        run: The fingerprint of the run (None: a checkpoint of any run is accepted).
+
     Raises:
-        InputError: The checkpoint does not belong to the run with the fingerprint ``run``, or does not fit the model.
+        InputError: The checkpoint belongs to another run, or does not fit the model.
     """
     state: dict[str, Any] = read_json(path / "state.json")
     if run is not None and state.get("run") != run:

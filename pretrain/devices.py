@@ -21,8 +21,8 @@ ENOUGH_STEPS = 2_000
 WIDE = 192
 """Smallest width of a model for which bfloat16 is faster than float32 on a CPU with AMX.
 
-Compared with float32, a step took 1.4 times as long at width 128 and 0.86 times at width 192. Without AMX, a step took
-1.6 to 17 times as long at width 256 (a Xeon, with oneDNN limited to other instructions).
+On a Xeon with AMX, a step in bfloat16 took 1.4 times as long as in float32 at width 128. At width 192, it took 0.86
+times as long. When oneDNN was limited to other instructions, bfloat16 was slower at width 256, too.
 """
 
 
@@ -101,7 +101,7 @@ def _has_triton() -> bool:
 def finish(device: torch.device) -> None:
     """Run the recorded operations on XLA, so that the graph of a step does not include the steps before it.
 
-    Other devices need nothing.
+    On other devices, this function has no effect.
     """
     if device.type == "xla":
         import torch_xla
@@ -112,7 +112,7 @@ def finish(device: torch.device) -> None:
 def sum_gradients(optimizer: torch.optim.Optimizer, device: torch.device) -> None:
     """Average the gradients over all replicas on XLA, where Accelerate does not use DDP.
 
-    Other devices need nothing.
+    Parameters without a gradient get a gradient of zeros first. On other devices, this function has no effect.
     """
     if device.type == "xla":
         import torch_xla.core.xla_model as xm

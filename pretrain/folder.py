@@ -17,7 +17,7 @@ BEST = "best"
 
 
 def kept_steps(policy: CheckpointConfig, last: int, steps: int | None = None) -> list[int]:
-    """Return the sorted steps whose checkpoints a policy keeps at step ``last``, without the best one.
+    """Return the sorted steps whose checkpoints a policy keeps at step ``last``, apart from the best checkpoint.
 
     Only due steps count, so a checkpoint that was saved when the run was stopped has no effect.
 
@@ -48,9 +48,10 @@ def named_steps(policy: CheckpointConfig, steps: int) -> list[int]:
 
 
 def present_steps(folder: Path, policy: CheckpointConfig, last: int) -> list[int]:
-    """Return the steps whose checkpoints a finished run of ``last`` steps keeps, with the best one, if they are there.
+    """Return the sorted steps that a finished run of ``last`` steps keeps and whose checkpoints are in ``folder``.
 
-    ``folder`` has the checkpoints. Further ones of another policy are left out. Damaged ones are not.
+    The step of the best checkpoint is included. Checkpoints that only another policy keeps are left out. Damaged
+    checkpoints are included.
 
     Raises:
         InputError: The state of the last checkpoint cannot be read.
@@ -61,7 +62,7 @@ def present_steps(folder: Path, policy: CheckpointConfig, last: int) -> list[int
 
 
 def steps_in(folder: Path) -> list[int]:
-    """Return the sorted steps of all checkpoints in a folder, also of damaged ones."""
+    """Return the sorted steps of all checkpoints in a folder, including damaged checkpoints."""
     names = (p.name.removeprefix("step-") for p in folder.glob("step-*"))
     return sorted(int(name) for name in names if name.isdigit())
 
@@ -91,7 +92,7 @@ def is_as_exported(run: Path, done: Mapping[str, Any]) -> bool:
 
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:
-    """Return the lines of metrics.jsonl up to the first damaged one, or [] if there is no file.
+    """Return the lines of metrics.jsonl before the first damaged line, or [] if there is no file.
 
     A kill or a crash may have cut the file.
     """
@@ -133,7 +134,11 @@ class MetricsLog:
         self.is_main = is_main
 
     def cut(self, step: int) -> None:
-        """Drop the lines after ``step``, from which the run continues."""
+        """Drop the lines after ``step``, from which the run continues.
+
+        Raises:
+            DiskError: The file cannot be written.
+        """
         if self.is_main:
             rows = [row for row in read_metrics(self.path) if row["step"] <= step]
             with atomic_file(self.path, "w") as handle:
@@ -144,6 +149,7 @@ class MetricsLog:
 
         Raises:
             ValueError: A number is NaN or infinite, which JSON cannot hold.
+            DiskError: The file cannot be written.
         """
         if self.is_main:
             append_line(self.path, json.dumps(row, allow_nan=False))

@@ -100,14 +100,21 @@ class Base:
 
     @property
     def specials(self) -> Specials:
-        """The special ids, which are the same for all languages."""
+        """The special ids, which are the same for all languages.
+
+        Raises:
+            InputError: A tokenizer is missing or cannot be used.
+        """
         return next(iter(self.checkpoints.values())).specials
 
     def parents(self) -> dict[str, Any]:
         """Return the fingerprints of the inputs of training.
 
-        ``model`` is the fingerprint of the weights and the config, and ``tokenizers`` has that of each language's
-        tokenizer.
+        ``model`` is the fingerprint of the weights and the config. ``tokenizers`` has the fingerprint of the tokenizer
+        of each language.
+
+        Raises:
+            InputError: A tokenizer is missing or cannot be used.
         """
         weights = digest_files([*self.folder.glob(f"*{SUFFIX}"), self.folder / CONFIG])
         return {"model": weights, "tokenizers": {name: one.fingerprint for name, one in self.checkpoints.items()}}
@@ -191,8 +198,8 @@ def check_weights(base: Base) -> None:
     """Check by the headers of the weights that the model in the config can be built, and fits into memory.
 
     Raises:
-        InputError: The config has more layers than the weights have tensors, the weights do not fit into memory, or a
-            file is damaged.
+        InputError: The config does not describe a model that can be read, or has more layers than the weights have
+            tensors. The weights do not fit into memory. A file is missing or damaged.
     """
     tensors, numbers = 0, 0
     for path in weight_files(base.folder):

@@ -1,6 +1,7 @@
 """The loop of a training run: its steps, log and checkpoints.
 
-A resumed run is exact, and the losses are the same for any number of processes.
+An interrupted run that is resumed has the same losses as an uninterrupted one. The batches of a step do not depend on
+the number of processes.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ STOP_EVERY = 10  # number of steps after which several processes check whether o
 
 
 class Prefetch(Generic[T]):
-    """Thread that computes ``make(step)`` one step ahead."""
+    """Thread that computes ``make(step)`` one step ahead, for the steps 0 … ``steps`` − 1."""
 
     def __init__(self, make: Callable[[int], T], steps: int) -> None:
         self.make, self.steps = make, steps
@@ -119,7 +120,7 @@ class LossWindow:
         return {"names": self.names, "rows": self.rows}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Restore the losses from the result of ``state``, and drop pending ones."""
+        """Restore the losses from a result of ``LossWindow.state``, and drop the losses that are not yet read."""
         self.names, self.rows, self._pending = state["names"], state["rows"], []
 
 
@@ -177,9 +178,10 @@ class Loop(ABC, Generic[M, B]):
             dropout: True to train with the model's dropout.
 
         Raises:
-            InputError: All checkpoints are damaged or the newest belongs to another run, or a loss or weight is not
-                finite.
-            Stopped: The flag was set. A checkpoint was saved before.
+            InputError: All checkpoints are damaged, or the newest undamaged one belongs to another run. A loss or
+                weight is not finite.
+            DiskError: A checkpoint cannot be written.
+            Stopped: The flag was set, and a checkpoint was saved.
         """
         self.resume()
         self.begin()
@@ -209,7 +211,7 @@ class Loop(ABC, Generic[M, B]):
 
     @abstractmethod
     def measures_now(self) -> bool:
-        """Return True if more than the losses is measured at this step."""
+        """Return True if this step has measurements besides the losses, such as perplexity."""
 
     @abstractmethod
     def write_line(self, row: dict[str, Any], steps_per_second: float) -> None:

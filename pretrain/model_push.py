@@ -31,7 +31,7 @@ def push_model_to_hub(folder: Path, repo_id: str, private: bool = True, api: Any
         api: Object used in place of ``huggingface_hub.HfApi``.
 
     Raises:
-        InputError: As for ``model_repository``, or the upload fails.
+        InputError: The folder cannot be a repository (see ``model_repository``), or the upload fails.
     """
     return upload(model_repository(folder, repo_id), private, api).address
 

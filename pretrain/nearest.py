@@ -44,7 +44,7 @@ class Neighbours:
             mean over pairs is the expected P@1 with random ties. Rows of zeros have the credit 0.
         indices: The nearest targets of the query rows, the best first, [r, top] int64, where ``top`` is at most the
             number of targets. A row of zeros has -1 in all places, and a place without a candidate has -1.
-        scores: Scores of these targets, [r, top] float32, or −∞ for a place without a candidate.
+        scores: Scores of the targets in ``indices``, [r, top] float32, or −∞ for a place without a candidate.
     """
 
     credit: Tensor
@@ -181,7 +181,7 @@ class NeighbourScores:
     penalty: Tensor
 
     def of(self, cosines: Tensor, targets: Tensor) -> Tensor:
-        """Return the scores of cosines with these targets, both [...]. A missing target (-1) has the score -∞."""
+        """Return the scores of targets with the given cosines, [...] each. A cosine of -∞ has the score -∞."""
         return self.weight * cosines - self.penalty[targets]
 
 

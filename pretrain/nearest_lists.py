@@ -103,7 +103,7 @@ class Lists:
     indices: Tensor
 
     def last(self, others: int) -> Tensor:
-        """Return the upper bound of cosines outside the list, [n], or −∞ if all ``others`` are in it."""
+        """Return an upper bound of the cosines outside each list, [n], or −∞ if all ``others`` are in the list."""
         size = self.values.shape[1]
         return self.values[:, -1] if 0 < size < others else self.values.new_full((len(self.values),), -torch.inf)
 
@@ -188,7 +188,7 @@ def _largest_in_columns(matrix: Tensor, size: int) -> tuple[Tensor, Tensor]:
 
 
 def _places(product: Tensor, pairs: Tensor, top: int, start: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the row and column of each pair in the tile at (top, start), and whether the tile has it, [q] each."""
+    """Return the row and column of each pair in the tile at (top, start), and flags of pairs in the tile, [q] each."""
     row, column = (pairs - torch.tensor([top, start], device=pairs.device)).unbind(1)
     here = (row >= 0) & (row < len(product)) & (column >= 0) & (column < product.shape[1])
     return row, column, here

@@ -36,9 +36,20 @@ def build_optimizer(config: OptimizerConfig, model: nn.Module) -> torch.optim.Ad
 def learning_rate(peak: float, warmup: int, steps: int, step: int, schedule: str = "linear") -> float:
     """Return the learning rate of a step, which counts from 0.
 
-    The rate rises linearly to ``peak`` in ``warmup`` steps and then follows the schedule. linear and cosine would reach
-    0 after the last of ``steps`` steps. inverse_sqrt is peak · √(warmup / (step + 1)) (Vaswani et al. 2017, equation
-    3), or starts at the peak without a warm-up. constant keeps the peak.
+    The rate rises linearly to ``peak`` in ``warmup`` steps and then follows the schedule. With t = (step − warmup) /
+    (steps − warmup), the schedules are:
+
+        linear         peak · (1 − t)
+        cosine         peak · (1 + cos πt) / 2                      (Loshchilov & Hutter 2017, equation 5)
+        inverse_sqrt   peak · √(max(warmup, 1) / (step + 1))        (Vaswani et al. 2017, equation 3)
+        constant       peak
+
+    Args:
+        peak: Largest learning rate.
+        warmup: Number of steps in which the rate rises.
+        steps: Number of steps of the whole run.
+        step: The step.
+        schedule: ``linear``, ``cosine``, ``inverse_sqrt`` or ``constant``.
 
     >>> [learning_rate(1.0, 2, 6, s) for s in range(6)]
     [0.5, 1.0, 1.0, 0.75, 0.5, 0.25]

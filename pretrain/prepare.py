@@ -34,9 +34,11 @@ def prepare(config: PretrainConfig, store: Store, report: Report = silent) -> Ar
         report: Function that shows progress.
 
     Raises:
-        InputError: A source cannot be read, or lacks a training split or a column that a language needs. The same error
-            is raised if the vocabulary has nearly no word of a text, the checkpoint to start from cannot be used, or a
-            term lacks sentence pairs or a dictionary.
+        InputError: A source cannot be read, or lacks a training split or a column that a language needs. The two files
+            of a pair have different numbers of lines. The vocabulary has nearly no word of a text. The checkpoint to
+            start from cannot be used. A term lacks sentence pairs, a dictionary or a mask token. The setting
+            ``sharing.softmax`` has no effect. An artifact in the store is damaged.
+        DiskError: An artifact cannot be written, for example because the disk is full.
     """
     sources = _open_sources(config)
     named = [(m.name, sources[m.source], m.language) for m in config.all_languages]
@@ -94,7 +96,7 @@ def _parents(languages: Sequence[RunLanguage], id_space: IdSpace, parallel: Sequ
 
 
 def _open_sources(config: PretrainConfig) -> dict[str, Source]:
-    """Open every source with the columns that the languages read, and check that it has these and the splits."""
+    """Open every source, and check that it has a training split and the columns that the languages read."""
     own = [(entry.language, entry.source) for entry in config.all_languages]
     named = {entry.name: entry.language for entry in config.all_languages}
     for pair in config.parallel:

@@ -55,7 +55,8 @@ class Trainer(Loop[LanguageModel, Batch]):
         stop: Flag that ends the run early.
 
     Raises:
-        InputError: The launch, the checkpoint to start from, the texts or the dev split do not suit the config.
+        InputError: The launch, the checkpoint to start from, the texts or the dev split do not suit the config, or the
+            device cannot compile the model.
     """
 
     def __init__(
@@ -108,7 +109,7 @@ class Trainer(Loop[LanguageModel, Batch]):
     def rows_seen(self) -> Counter[str]:
         """Return the number of rows of each text and of each pair of texts up to this step.
 
-        The keys are names of languages, ``en``, and of pairs, ``en+fr``.
+        The keys are names of languages, such as ``en``, and of pairs of languages, such as ``en+fr``.
         """
         seen: Counter[str] = Counter()
         for source, rows in zip(self.rows.sources, self.rows.quotas.before(self.step).tolist(), strict=True):
@@ -148,8 +149,9 @@ def pretrain(
 
     Raises:
         InputError: The folder holds something else, or another process writes it. A library of a tracker is missing. A
-            key has no effect on the model. The launch or the memory does not suit the config. The data cannot be used
-            (see ``prepare``). A loss or weight is not finite.
+            key has no effect on the model. The launch, the memory or the device does not suit the config. The data
+            cannot be used (see ``prepare``). All checkpoints of the run are damaged. A loss or weight is not finite.
+        DiskError: A file cannot be written, for example because the disk is full.
         Stopped: The run was stopped.
     """
     with only_run(run):

@@ -38,8 +38,8 @@ def check_folder(run: Path, config: C, settings: Settings[C], what: str = "run")
         what: Name of the kind of run in errors: ``run`` for pretraining, or another name.
 
     Raises:
-        InputError: The folder holds another run, a run of another kind, a damaged record, or files that do not belong
-            to a run.
+        InputError: The folder holds another run, a run of another kind, a damaged record or config, or files that do
+            not belong to a run.
     """
     if (run / "run.json").exists():
         read_record(run, what)
@@ -79,6 +79,7 @@ def mark_folder(
 
     Raises:
         InputError: The folder has the record of a run with another fingerprint or of another kind.
+        DiskError: A file cannot be written.
     """
     state = process_state()
     begun = (run / "run.json").exists()

@@ -30,7 +30,7 @@ def is_sharded(module: nn.Module) -> bool:
 
 
 def whole(tensor: Tensor) -> Tensor:
-    """Return the whole tensor if this process holds only a part of it."""
+    """Return the whole tensor if this process holds a part of a tensor that was split, else ``tensor`` itself."""
     gathered: Tensor = tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
     return gathered
 

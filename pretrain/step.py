@@ -28,7 +28,7 @@ SCALER = "scaler"
 
 
 def sum_over_ranks(accelerator: Accelerator, values: Tensor) -> Tensor:
-    """Return the sum of a tensor over all processes, which all call this function."""
+    """Return the elementwise sum of a tensor over all processes. Every process must call this function."""
     if accelerator.num_processes == 1:
         return values
     moved: Tensor = accelerator.reduce(values.to(accelerator.device), "sum")
@@ -99,7 +99,7 @@ class GradientStep(ABC, Generic[B]):
         return {SCALER: scale} if scale else {}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Restore the values of ``GradientStep.state`` from the state of a checkpoint, which loses these values."""
+        """Restore the values of ``GradientStep.state`` from the state of a checkpoint, and remove them there."""
         if scale := state.pop(SCALER, None):
             self.scaler.load_state_dict(scale)
 
@@ -188,5 +188,5 @@ class Step(GradientStep[Batch]):
         return TensorBatch.of(batch, self.accelerator.device)
 
     def inputs(self, batch: Batch, scales: Mapping[str, Tensor | float]) -> tuple[Any, ...]:
-        """Return the arguments of LossModule."""
+        """Return the arguments of ``LossModule.forward``: the micro-batch on the device, and ``scales``."""
         return self.on_device(batch), scales

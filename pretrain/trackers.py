@@ -14,7 +14,7 @@ from synthlang.errors import InputError
 
 
 def check_trackers(names: tuple[str, ...]) -> None:
-    """Check that the library of each tracker is installed, since Accelerate would silently skip a missing one.
+    """Check that the library of each tracker is installed, since Accelerate silently skips missing libraries.
 
     Raises:
         InputError: A library is missing.

@@ -58,7 +58,7 @@ def arguments_of(prog: str, description: str) -> argparse.ArgumentParser:
 def exit_code(command: Callable[[argparse.Namespace], int], given: argparse.Namespace) -> int:
     """Run a command with the arguments ``given`` and return its exit code, or 2 for wrong input and 130 for Ctrl-C.
 
-    The environment is set for the libraries before (see ``set_environment``). The message of an error goes to stderr.
+    ``set_environment`` is called first, before libraries are loaded. The message of an error goes to stderr.
     """
     from pretrain.threads import set_environment
     from synthlang.errors import InputError
@@ -116,9 +116,13 @@ def run(
 
 
 def with_progress(work: Callable[[Report, Say, Flag], list[str]], of_steps: str = "") -> int:
-    """Run ``work`` with the progress of the main process, and show the lines that ``work`` returns.
+    """Run ``work`` with progress bars and a handler of SIGTERM, and show the lines that ``work`` returns.
 
-    ``of_steps`` is appended to the step in the message about a stopped run, as in `` of 1000``.
+    Only the main process of a launch shows progress and messages.
+
+    Args:
+        work: Function of (report, say, stop), which show progress, show a message, and request an early end.
+        of_steps: Text after the step in the message about a stopped run, such as `` of 1000``.
 
     Returns:
         The exit code: 0, or 143 after SIGTERM.

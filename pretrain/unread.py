@@ -1,9 +1,9 @@
 """Keys of a run that only some kinds of models read.
 
-A key without effect must keep its default, so that no config promises what the run does not do. The configs of runs
-have every key at its value, so only a value other than the default counts as given. Keys of a term of the objective may
-have any value in a run without the term, because the objectives of a grid have one base. Fingerprints leave them out.
-Only training checks this, so that the folder of an earlier run can be opened.
+A key without effect must keep its default, so that no config describes a setting that the run does not have. The
+config.yaml of a run has all keys, so a key counts as given only if its value is not the default. Keys of a term of the
+objective may have any value in a run without the term, because the objectives of a grid have one base. Fingerprints
+leave these keys out. The keys are checked only before training, so that the folder of an earlier run can be opened.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Rule:
 
     Attributes:
         key: The key, with its section.
-        is_read: Function from the settings of a run to whether the run reads the key.
+        is_read: Function of the settings of a run that returns True if the run reads the key.
         reason: Reason why other runs do not read the key.
     """
 
@@ -54,7 +54,7 @@ def check_read(run: PretrainConfig) -> None:
     """Check that every key with a value other than its default has an effect on the run.
 
     Raises:
-        InputError: A key has no effect. The error names the first one.
+        InputError: A key has no effect. The error names the first such key.
     """
     for rule in RULES:
         section, _, name = rule.key.partition(".")

@@ -24,8 +24,8 @@ class Validation:
     directions, for all words and for words that are not in the dictionary.
 
     Raises:
-        InputError: The best checkpoint is selected, but the source language has no dev split, or a dev split does not
-            fill one row.
+        InputError: The best checkpoint is selected, but the source language has no dev split. A dev split does not fill
+            one row, or has no sentence that fits into a row.
     """
 
     def __init__(self, config: PretrainConfig, artifacts: Artifacts) -> None:
@@ -52,11 +52,11 @@ class Validation:
 
     @property
     def deciding(self) -> str:
-        """Key of the perplexity that selects the best checkpoint: that of the source language."""
+        """Log key of the perplexity of the source language, which selects the best checkpoint."""
         return f"validation/{self.names[0]}"
 
     def due(self, step: int) -> bool:
-        """Return True if anything is to be measured after ``step`` steps."""
+        """Return True if perplexity or alignment is to be measured after ``step`` steps."""
         on = bool(self.batches or self.pairs)
         return on and (step % self.every == 0 or step == self.config.steps or step in self.at)
 
@@ -67,6 +67,9 @@ class Validation:
         The keys are ``validation/<language>``, ``alignment/<language>`` and ``alignment_held_out/<language>``. A
         language without a dev split or a labelled word has no perplexity, and a language without known translations has
         no alignment. Without a dictionary there is no ``alignment_held_out``. Perplexity is at most e^700.
+
+        Raises:
+            InputError: A word embedding has NaN or infinity.
         """
         was_training = model.training
         model.eval()

@@ -21,8 +21,8 @@ class WordPairs:
     """Pairs of ids that translate each other, and the ids that compete with them.
 
     Attributes:
-        pairs: (source id, other id), [n, 2]. No pair occurs twice.
-        in_dictionary: True for pairs that share a word with a pair of the dictionary, [n].
+        pairs: (source id, other id), [n, 2] int64. No pair occurs twice.
+        in_dictionary: True for pairs that share a word with a pair of the dictionary, [n] bool.
         candidates: Sorted ids of the source and of the other language among which translations are searched, including
             the pairs.
         own_rows: True if each language has separate rows, so that an id of both languages has two rows.
@@ -50,8 +50,11 @@ def word_pairs(artifacts: Artifacts, language: int, dictionary: IdDictionary | N
     The pairs are all that a dictionary could have: the copies of a transliterated language, or the translations in a
     file. Both ids occur in the training text. Candidates are all ids that occur in the training text of their
     language, without specials. A pair with one shared row, which any model gets right, is left out and counted.
-    ``dictionary`` (default: the run's dictionary) determines the pairs that count as trained on: those that share a
-    word with one of its pairs.
+
+    Args:
+        artifacts: The data of the run.
+        language: Number of the other language.
+        dictionary: Dictionary for the flags ``in_dictionary`` (default: the run's dictionary).
     """
     dictionary = dictionary or artifacts.dictionary
     pairs = next((c.pairs for c in artifacts.candidates if c.language == language), np.zeros((0, 2), np.int64))

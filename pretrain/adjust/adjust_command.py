@@ -40,7 +40,7 @@ def adjust_command(
         The exit code: 0, or 143 after SIGTERM.
 
     Raises:
-        InputError: As for ``adjust``, or the config is wrong.
+        InputError: The config is wrong, or the adjustment fails (see ``pretrain.adjust.run.adjust``).
     """
     from pretrain.adjust.config import AdjustConfig
     from pretrain.adjust.run import DONE, adjust

@@ -65,7 +65,7 @@ class WordPairs:
         right: The sentences of the right side.
         links: Indices of the aligned words of ``left`` and ``right``, [links, 2] int64.
         tokens: Numbers of the sentence tokens to use, [tokens] int64: r for the token before the sentence in row r, and
-            rows + r for the token after it. None uses all that the settings of the loss name.
+            rows + r for the token after it. None selects all sentence tokens that the settings of the loss name.
     """
 
     left: SideWords
@@ -120,9 +120,10 @@ class WordPairs:
 
 
 class _Draws:
-    """Draws of ``count`` numbers a step from each of several pools, without replacement, a function of the seed.
+    """Numbers drawn without replacement from several pools, ``count`` from each pool at every step.
 
-    Draw i of a pool of n numbers is number i mod n of the permutation of epoch ⌊i / n⌋.
+    Draw i of a pool of n numbers is number i mod n of the permutation of epoch ⌊i / n⌋. The permutations depend on the
+    key, the seed, the name of the pool and the epoch only. ``sizes`` has the name and n of each pool.
     """
 
     def __init__(self, key: str, seed: int, sizes: Sequence[tuple[str, int]], count: int) -> None:
@@ -143,10 +144,20 @@ class _Draws:
 
 
 class PairBatches:
-    """Batches with ``rows`` sentence pairs of each pair of languages a step (Cao et al. 2020: two).
+    """Batches with ``rows`` sentence pairs of each pair of languages at every step (Cao et al. 2020: two).
 
-    The largest pair has ``epochs`` epochs, and the last step is filled up from the next epoch. Smaller pairs are
-    repeated. ``steps`` is the number of steps, and ``special`` has the special ids of the model.
+    The pair of languages with the most sentence pairs has ``epochs`` epochs, and its last step is filled up from the
+    next epoch. The sentence pairs of the other pairs of languages are repeated as often as needed.
+
+    Args:
+        pairs: The data of each pair of languages.
+        special: The special ids of the model.
+        rows: Number of sentence pairs of each pair of languages in a step.
+        epochs: Number of epochs of the largest pair of languages.
+        seed: Seed of the order.
+
+    Attributes:
+        steps: Number of steps of all epochs.
     """
 
     def __init__(self, pairs: Sequence[PairData], special: Specials, rows: int, epochs: int, seed: int) -> None:
@@ -168,11 +179,18 @@ class PairBatches:
 
 
 class SinglePairBatches:
-    """Batches with ``count`` single pairs of aligned items of each pair of languages a step (Impact, section 3).
+    """Batches with ``count`` single pairs of aligned items of each pair of languages at every step.
 
-    The pairs are drawn from all that the loss pulls in the training sentences: aligned words, and the sentence tokens
-    that the settings name. A batch has whole sentences, because words are read in context, but only the drawn pairs are
-    aligned.
+    The items are drawn as in "The Impact of Cross-Lingual Adjustment" (2022), section 3, from everything that the loss
+    pulls in the training sentences: aligned words, and the sentence tokens that the settings name. A batch has whole
+    sentences, because words are read in context. Only the drawn pairs are aligned.
+
+    Args:
+        pairs: The data of each pair of languages.
+        special: The special ids of the model.
+        settings: Settings of the loss, which name the pulled items.
+        count: Number of pairs of items of each pair of languages in a step.
+        seed: Seed of the draws.
     """
 
     def __init__(
@@ -180,7 +198,7 @@ class SinglePairBatches:
     ) -> None:
         self.pairs, self.special = tuple(pairs), special
         self._words = [np.diff(pair.links.offsets) * settings.pulls_words for pair in pairs]
-        """Pulled word alignments of each sentence pair, which are its first items."""
+        """Number of pulled word alignments of each sentence pair. They come before its sentence tokens."""
         self._stops = [
             np.cumsum(words[pair.train] + settings.sentence_tokens)
             for words, pair in zip(self._words, pairs, strict=True)
@@ -191,8 +209,8 @@ class SinglePairBatches:
     def chosen(self, step: int) -> list[NDArray[np.int64]]:
         """Return the pairs of a step for each pair of languages, [count, 2] int64 each.
 
-        The columns are the row of the sentence pair and the number of the item: its word alignments in their order,
-        then the tokens before and after the sentence.
+        The columns are the row of the sentence pair and the number of the item. The items of a sentence pair are its
+        word alignments in their order, then the tokens before and after the sentence.
         """
         result = []
         for data, stops, drawn in zip(self.pairs, self._stops, self._draws.of_step(step), strict=True):
@@ -238,7 +256,7 @@ def word_pairs(
 
     Args:
         pairs: The pairs of languages.
-        chosen: Rows of the sentence pairs in the text of each pair of languages, [rows] each.
+        chosen: Rows of the sentence pairs in the text of each pair of languages, [rows] int64 each.
         special: The special ids of the model.
         of_right: The special ids of the right side if another model reads this side (default: ``special``).
     """
@@ -264,7 +282,7 @@ def side_words(
 
     Args:
         texts: The texts of the side, which have one language number.
-        chosen: Rows of the sentences in each text, [rows] each. One row must be chosen in all.
+        chosen: Rows of the sentences in each text, [rows] int64 each. At least one text must have a row.
         aligned: True for the aligned words of all chosen sentences, [words] bool.
         special: The special ids of the model that reads the side.
     """

@@ -17,7 +17,7 @@ def adjusted_card(
         config: The settings.
         language: The language of the tokenizer beside the card, or "" if there is one tokenizer or none.
         name: The fingerprint of the adjustment.
-        weights: The fingerprint of the weights before.
+        weights: The fingerprint of the weights before the adjustment.
         sections: Further sections as (heading, Markdown text).
     """
     loss = config.loss

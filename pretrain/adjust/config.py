@@ -25,9 +25,9 @@ OF_WEIGHTS = {"seed", "loss", "data", "rows", "accumulation", "epochs", "optimiz
 
 
 class LossConfig(StrictModel):
-    """The loss L + λR: L pulls aligned words together, and R holds words at their place in the original model.
+    """The loss L + λR: L pulls aligned words together, and R holds words near their vectors in the original model.
 
-    ``pulled`` may add sentence tokens to the words, or take these tokens alone.
+    ``pulled`` selects words, sentence tokens or both.
     """
 
     moves: Side = "left"
@@ -35,11 +35,11 @@ class LossConfig(StrictModel):
     target: Literal["current", "frozen"] = "current"
     """Model that gives the vectors of the other side in L.
 
-    With ``current`` both sides have a gradient (as-paper: Cao et al. 2020, section 3.3). With ``frozen``, the original
-    model, only the moving side has a gradient (as-code: most circulating copies).
+    With ``current``, both sides have a gradient, as printed in Cao et al. 2020, section 3.3. With ``frozen``, the
+    original model, only the moving side has a gradient, as in most circulating copies of their code.
     """
     pulled: Pulled = "words"
-    """Tokens that are pulled, as in Impact, table 7.
+    """Tokens that are pulled, as in "The Impact of Cross-Lingual Adjustment" (2022), table 7.
 
     ``words`` are the aligned words, ``cls`` is the token before a sentence, ``cls_sep`` are the tokens before and after
     a sentence, and ``all`` are all of these.
@@ -65,7 +65,7 @@ class LossConfig(StrictModel):
     subword: Literal["start", "end", "mean"] = "end"
     """Vector of a word: the first subword, the last subword, or the mean of all subwords."""
     distance: Literal["squared", "norm"] = "squared"
-    """L2 distance of two vectors: ``squared`` (Cao et al.; Impact, eq. 1) or ``norm`` (Kulshreshtha et al., eq. 7)."""
+    """L2 distance of two vectors: ``squared`` (Cao et al. 2020) or ``norm`` (Kulshreshtha et al. 2020, eq. 7)."""
     reduction: Literal["sum", "mean"] = "sum"
     """Reduction over the pairs and words of a step: ``sum``, as printed, or ``mean``."""
 
@@ -76,7 +76,7 @@ class LossConfig(StrictModel):
 
     @property
     def pulls_words(self) -> bool:
-        """True if aligned words are pulled, and not only sentence tokens."""
+        """True if aligned words are pulled, alone or with sentence tokens."""
         return self.pulled in ("words", "all")
 
     @property

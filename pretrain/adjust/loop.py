@@ -1,4 +1,4 @@
-"""The loop of an adjustment. A resumed run is exact, and the result is the same for any number of processes."""
+"""The loop of an adjustment. A resumed adjustment has the same losses as an uninterrupted one."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ from synthlang.vocabularies.space import Specials
 
 
 class AdjustStep(GradientStep[WordPairs]):
-    """A step of an adjustment, which changes the model's encoder in place. A frozen copy gives the original states.
+    """A step of an adjustment, which changes the model's encoder in place.
+
+    The states of the original model come from a frozen copy of the encoder.
 
     Args:
         config: The settings.
@@ -39,7 +41,7 @@ class AdjustStep(GradientStep[WordPairs]):
         accelerator: Accelerate's interface to the launch.
 
     Raises:
-        InputError: The model lacks a layer of the loss.
+        InputError: The model lacks a layer of the loss, or the settings name a layer twice.
     """
 
     def __init__(self, config: AdjustConfig, model: PreTrainedModel, steps: int, accelerator: Accelerator) -> None:
@@ -81,8 +83,8 @@ class Adjuster(Loop[PreTrainedModel, WordPairs]):
         stop: Flag that ends the adjustment early.
 
     Raises:
-        InputError: The rows of a step cannot be split equally over processes and micro-batches, or the model lacks a
-            layer of the loss.
+        InputError: The rows of a step cannot be split equally over processes and micro-batches. The launch uses
+            Accelerate's FSDP. The model lacks a layer of the loss, or the settings name a layer twice.
     """
 
     def __init__(

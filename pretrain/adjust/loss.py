@@ -16,15 +16,15 @@ PULL, HOLD = "pull", "hold"
 
 
 class AlignmentLoss(nn.Module):
-    """Sums of the two terms for a batch of sentence pairs (Cao et al. 2020, section 3.3; Impact, eq. 1).
+    """Sums of the two terms L and R of an adjustment for a batch of sentence pairs (Cao et al. 2020, section 3.3).
 
         pull   Σ ‖f(moving word) − f(other word)‖²   over aligned words and sentence tokens: L
         hold   Σ ‖f(word) − f⁰(word)‖²               over held words: R
 
     f is the encoder of ``model`` (ours or one of Hugging Face), and f⁰ is the encoder of ``frozen``, the original model
     (None: a copy of f). f⁰ is set to evaluation, and its weights no longer require gradients. The settings choose the
-    tokens and sides, the layers to sum or to average, and the distance. In continual learning (Impact, eq. 2) the loss
-    of a task is L_target + α · ``total(batch)``.
+    tokens and sides, the layers to sum or to average, and the distance. In continual learning, the loss of a task is
+    L_target + α · ``total(batch)`` ("The Impact of Cross-Lingual Adjustment", 2022, equation 2).
 
     Raises:
         InputError: The model lacks a layer that the settings name, or the settings name a layer twice.

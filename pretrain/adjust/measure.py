@@ -20,13 +20,22 @@ ROWS = 32  # sentence pairs that are encoded at once
 def distances(model: nn.Module, pairs: Sequence[PairData], special: Specials, settings: LossConfig) -> dict[str, float]:
     """Return the mean L2 distance of aligned and of unrelated words of each pair of languages.
 
-    The words are those of the held-out sentence pairs. An unrelated word is an aligned word of another sentence
-    (Impact, section 5.4). Distances are averaged over the layers of the loss and rounded to six decimals. The keys are
-    ``related/NAME`` and ``unrelated/NAME``. A pair of languages without aligned words has neither key, and one with
-    aligned words in a single sentence has no ``unrelated/NAME``.
+    The words are those of the held-out sentence pairs. An unrelated word is an aligned word of another sentence ("The
+    Impact of Cross-Lingual Adjustment", 2022, section 5.4).
+
+    Args:
+        model: The model, whose encoder is measured without dropout.
+        pairs: The data of each pair of languages.
+        special: The special ids of the model.
+        settings: Settings of the loss, of which the layers and the vector of a word are used.
+
+    Returns:
+        The means over words and layers, rounded to six decimals, with the keys ``related/NAME`` and ``unrelated/NAME``.
+        A pair of languages without aligned words has neither key. A pair whose aligned words are in a single sentence
+        has no ``unrelated/NAME``.
 
     Raises:
-        InputError: The model lacks a layer that the settings name.
+        InputError: The model lacks a layer that the settings name, or the settings name a layer twice.
     """
     encoder = encoder_of(model)
     was_training = encoder.training
@@ -52,7 +61,7 @@ def _mean_distance(one: Tensor, other: Tensor) -> float:
 def _linked_vectors(
     encoder: nn.Module, pair: PairData, special: Specials, settings: LossConfig
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the left and right vectors [layers, links, d] of aligned words, and the sentence of each link, [links]."""
+    """Return the left and right vectors of aligned words, [layers, words, d] each, and their sentences, [words]."""
     layers = layer_numbers(settings.layers, encoder)
     device = next(encoder.parameters()).device
     left, right, sentences = [torch.zeros(1, 0, 1)], [torch.zeros(1, 0, 1)], [torch.zeros(0)]

@@ -42,8 +42,10 @@ def adjust(
         stop: Flag that stops the run. Once the flag is set, the run saves a checkpoint and raises Stopped.
 
     Raises:
-        InputError: The folder holds something else or another process writes it, the model is not an encoder that can
-            be adjusted, the text cannot be used, or a loss or weight is not finite.
+        InputError: The folder holds something else, or another process writes it. The model is not an encoder that can
+            be adjusted, or lacks a layer of the loss. The text cannot be used. The rows of a step cannot be split over
+            the processes of the launch. A loss or weight is not finite.
+        DiskError: A file cannot be written, for example because the disk is full.
         Stopped: The run was stopped.
     """
     with only_run(run):

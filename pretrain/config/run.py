@@ -330,7 +330,7 @@ class PretrainConfig(StrictModel):
 
     @property
     def label(self) -> str:
-        """Short description of the run: its objective, and its languages except the first."""
+        """Short description of the run: its objective, and its languages except the first, or its only language."""
         kind = self.objective.kind if self.objective.kind != "sum" else "+".join(self.objective.terms)
         return f"{kind} {' '.join(m.name for m in self.all_languages[1:]) or self.all_languages[0].name}"
 

@@ -153,7 +153,7 @@ def micro_batches(rows: int, accumulation: int, processes: int) -> int:
     """Return the number of micro-batches of a step over all processes, ``processes`` · ``accumulation``.
 
     Raises:
-        InputError: The ``rows`` of a step cannot be split equally into so many parts.
+        InputError: The number ``rows`` of a step is not a multiple of this number.
     """
     count = processes * accumulation
     if rows % count:

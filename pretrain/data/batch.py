@@ -41,7 +41,7 @@ class RowSource(Protocol):
         languages: The languages of the rows.
         length: Number of tokens of a row.
         rows: Number of rows of an epoch.
-        size: Number of sentences or drawn sentence pairs, with those that are left out.
+        size: Number of sentences or drawn sentence pairs, including sentences and pairs that are left out.
         too_long: Number of sentences or sentence pairs that are left out because they do not fit into a row.
         counts: Counts of drawn and omitted sentences or sentence pairs by reason, or of tokens after the last row.
         optional: The optional fields of Rows that are not None.
@@ -88,7 +88,7 @@ class Batch:
         languages: Language of each token, [rows, length] int64.
         masked: Columns of the masked positions, [rows, k] int64. For a decoder they are all columns in order.
         labels: Ids to predict, or IGNORE where nothing is predicted, [rows, k] int64.
-        terms: Number of the term of each of these positions (pretrain.objectives.TERMS), [rows, k] int64.
+        terms: Number of the term of each masked position in ``pretrain.objectives.table.TERMS``, [rows, k] int64.
         positions: As in Rows, [rows, length] int64 or None.
         valid: As in Rows, [rows, length] bool or None.
         sentences: As in Rows, [rows, length] int64 or None.

@@ -32,7 +32,7 @@ class Masked:
         labelled: True where a label is predicted.
         shown: Ids in the input in place of the words.
         languages: Languages of the shown ids.
-        labels: Ids to predict.
+        labels: Ids to predict, or IGNORE where nothing is predicted.
     """
 
     columns: Ids
@@ -44,9 +44,9 @@ class Masked:
 
 
 Draw = Callable[[str], NDArray[np.float64]]
-"""Function from a name to a uniform number in [0, 1) for each masked position. Each name has different numbers."""
+"""Function from a name to uniform numbers in [0, 1), [rows, k]. Each name gives different numbers."""
 Relabel = Callable[[Masked, Draw], tuple[Masked, NDArray[np.bool_]]]
-"""Function that changes masked positions for a term, and flags the positions that now belong to the term."""
+"""Function that changes masked positions for a term, and flags the positions of the term, [rows, k] bool."""
 
 
 class WordTables:

@@ -192,7 +192,7 @@ class Stages:
 
 
 def _totals(weights: Sequence[Sequence[Fraction | int]], sizes: Sequence[int]) -> list[list[int]]:
-    """Return the number of samples of each source in each stage. ``sizes`` are the samples of each stage."""
+    """Return the number of samples of each source in each stage. ``sizes`` has the number of samples of each stage."""
     lacking, result = [Fraction(0)] * len(weights[0]), []
     for own, size in zip(weights, sizes, strict=True):
         total = sum(map(Fraction, own))

@@ -30,7 +30,12 @@ def at_columns(x: Tensor, columns: Tensor) -> Tensor:
 class Layer(nn.Module):
     """Self-attention and feed-forward, each with dropout, a residual and a LayerNorm after it.
 
-    The projections to queries, keys and values are one matrix ``qkv`` [3d, d].
+    The projections to queries, keys and values are one matrix ``qkv`` [3d, d]. In shapes, r is the number of rows, w
+    the number of positions of a row, k the number of selected columns, and d the width of the model.
+
+    Args:
+        shape: Sizes of the layer and the dropout rate.
+        epsilon: Number that LayerNorms add to the variance.
     """
 
     causal: ClassVar[bool] = False

@@ -37,14 +37,14 @@ def from_hf(
 ) -> LanguageModel:
     """Return the checkpoint ``name`` as a model that computes the same function for every language.
 
-    Language embeddings are 0, except that an XLM keeps its own (``ids`` must then have its languages in order).
-    Separate parts are equal copies.
+    An XLM keeps its language embeddings, and ``ids`` must have its languages in order. In other models, language
+    embeddings are 0. Separate parts are equal copies.
 
     Args:
         name: A folder, or a name on the hub.
         sharing: Shared and separate parts.
-        ids: As in LanguageModel.
-        size: As in LanguageModel, including the rows of the ``extension``.
+        ids: Ids of each language, as in LanguageModel.
+        size: Number of ids of all languages, including the rows of the ``extension``.
         language_ids: True to add language embeddings.
         seed: Seed of random rows.
         extension: New subwords.
@@ -114,7 +114,7 @@ def check_kind(name: str, is_decoder: bool, is_causal: bool) -> None:
     """Check that the model ``name`` is a decoder if and only if the objective is causal.
 
     Raises:
-        InputError: Only one of the two is the case.
+        InputError: The model is a decoder and the objective is not causal, or the other way round.
     """
     if is_decoder != is_causal:
         reason, hint = f"the term clm needs a decoder, but {name} is an encoder", "name a decoder, such as a GPT-2"
@@ -142,7 +142,7 @@ def positions_of(config: Any) -> int:
 
 
 def pad_of(config: Any) -> int:
-    """Return the id of padding by the config of a checkpoint, or the id of the end of a text if there is none."""
+    """Return the id of padding in the config of a checkpoint, or the id of the end of a text if padding has no id."""
     return int(config.eos_token_id if config.pad_token_id is None else config.pad_token_id)
 
 
@@ -150,7 +150,7 @@ def check_length(name: str, positions: int, length: int | None) -> None:
     """Check that rows of ``length`` tokens fit into the ``positions`` of the model ``name`` (None: no check).
 
     Raises:
-        InputError: The rows are longer.
+        InputError: The rows have more tokens than the model has positions.
     """
     if length is not None and length > positions:
         reason = f"rows of {length} tokens exceed the {positions} positions of {name}"

@@ -47,7 +47,7 @@ def xlm_names(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Rename the weights of a BertForMaskedLM as in XLMWithLMHeadModel.
 
     The BERT must have one token type and no layers between the last layer and the output. The embedding of the token
-    type is added to the positions.
+    type is added to the position embeddings.
     """
     found = {_renamed(name, 1): tensor for name, tensor in weights.items()}
     (types,) = found.pop("bert.embeddings.token_type_embeddings.weight")
@@ -58,7 +58,7 @@ def xlm_names(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _renamed(name: str, column: int) -> str:
-    """Return the name of a weight in the other architecture. ``column`` of NAMES has the names of this one."""
+    """Return the name of a weight in the other architecture. ``name`` is a name of the ``column`` of NAMES."""
     for pair in NAMES:
         pattern = re.escape(pair[column]).replace(r"\{\}", r"(\d+)")
         if found := re.match(pattern, name):

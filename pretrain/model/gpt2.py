@@ -31,12 +31,15 @@ class PreNormLayer(Layer):
     causal: ClassVar[bool] = True
 
     def before(self, x: Tensor) -> Tensor:
-        """Return the input of the projections to queries, keys and values."""
+        """Return LayerNorm(x), the input of the projections to queries, keys and values."""
         normed: Tensor = self.attention_norm(x)
         return normed
 
     def finish(self, context: Tensor, x: Tensor, keep: Kept) -> Tensor:
-        """Apply the output projection of attention and the feed-forward network, [r, ·, d]."""
+        """Apply the output projection of attention, LayerNorm and the feed-forward network, [r, ·, d].
+
+        ``context`` is the result of ``attend``, and ``x`` the input of the layer at the same columns.
+        """
         x = add_dropout(x, self.out(context), self.rate, keep[1], self.training)
         hidden = self.down(F.gelu(self.up(self.norm(x)), approximate="tanh"))
         return add_dropout(x, hidden, self.rate, keep[2], self.training)
@@ -60,7 +63,7 @@ class CausalLM(LanguageModel):
                     parameter.mul_((2 * self.shape.layers) ** -0.5)
 
     def last(self, x: Tensor) -> Tensor:
-        """Return the output of the last layer from its states ``x``, as transformers counts it: after LayerNorm."""
+        """Return LayerNorm(x) of the states ``x`` of the last layer, which transformers calls the last hidden state."""
         normed: Tensor = self.norm(x)
         return normed
 

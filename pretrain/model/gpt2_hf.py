@@ -78,7 +78,7 @@ def fill(model: LanguageModel, source: dict[str, Tensor], words: Tensor, _: Tens
 def to_gpt2(model: LanguageModel, language: int) -> tuple[PretrainedConfig, dict[str, Tensor]]:
     """Return the config and weights of an equal GPT2LMHeadModel for one language (see ``to_hf``).
 
-    The embedding of the language is added to the positions.
+    The embedding of the language is added to the position embeddings.
     """
     tables = model.embeddings
     first = language * tables.length if tables.separate else 0
@@ -94,7 +94,10 @@ def to_gpt2(model: LanguageModel, language: int) -> tuple[PretrainedConfig, dict
 
 
 def _modules(model: LanguageModel) -> list[tuple[str, list[nn.Module]]]:
-    """Return each module except the embeddings with its name in transformers: one, or a copy for each language."""
+    """Return the name in transformers and the copies of each module except the embeddings.
+
+    A shared module has one copy, and a separate module has a copy for each language.
+    """
     found: list[tuple[str, list[nn.Module]]] = [("ln_f", [model.norm])]
     for number, layer in enumerate(model.layers):
         copies = [*layer] if isinstance(layer, SeparateLayers) else [layer]

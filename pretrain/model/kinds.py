@@ -78,7 +78,7 @@ KINDS = {
         to_hf=gpt2_hf.to_gpt2,
     ),
 }
-"""The kinds by name, as ``model.kind`` gives it."""
+"""The kinds of models by their value of ``model.kind``."""
 
 
 def kind_of(architecture: str) -> Kind:

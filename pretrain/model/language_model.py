@@ -34,7 +34,16 @@ EPSILON = {"roberta": 1e-5, "xlm-roberta": 1e-5, "bert": 1e-12, XLM: 1e-5}
 class Embeddings(nn.Module):
     """The embedding tables of a model of L languages over ``size`` ids.
 
-    ``ids`` are the sorted ids of each language, with special tokens. Shared tables are indexed by the id itself.
+    Shared tables are indexed by the id itself.
+
+    Args:
+        ids: The sorted ids of each language, with special tokens, [ids] int64 each.
+        size: Number of ids of all languages.
+        positions: Number of positions of a row.
+        hidden: Width d.
+        separate: True if each language has its own word and position embeddings.
+        language_ids: True to add language embeddings.
+        biased: True if the tied output has a trained bias.
 
     Attributes:
         words: Word embeddings, [size, d]. Separate embeddings have rows for the ids of each language, one language
@@ -116,10 +125,10 @@ class Embeddings(nn.Module):
         return self.places[languages, ids] + self.offsets[languages]
 
     def outputs(self, languages: Sequence[int], restrict: bool) -> dict[int, tuple[Tensor, Tensor]]:
-        """Return output matrix [V, d] and bias [V] of each language.
+        """Return the output matrix [V, d] and the bias [V] of each language.
 
-        The rows are those of all ids. With ``restrict``, and always with separate embeddings, they are those of the
-        sorted ids of the language.
+        A matrix has a row for each of all ids. With ``restrict``, and always with separate embeddings, it has a row for
+        each of the sorted ids of the language.
         """
         if self.separate:
             words, bias = torch.split(self.words, self.sizes), torch.split(self.bias, self.sizes)
@@ -235,7 +244,7 @@ class LanguageModel(nn.Module):
         """Return −log p(label) at every labelled position in nats, or 0 for the label IGNORE, [rows, k] float32.
 
         With ``weights`` [rows, k], only some logits are in memory at a time. The gradient of the result must then be
-        proportional to them.
+        proportional to the weights.
         """
         x, seen = self.embed(batch.input_ids, batch.languages, batch.positions), self.seen(batch)
         for number, layer in enumerate(self.layers, 1):
@@ -244,7 +253,7 @@ class LanguageModel(nn.Module):
         return self._losses(self.head(self.last(x)), batch, weights)
 
     def seen(self, rows: TensorBatch | Text) -> Tensor | None:
-        """Return the attention mask of rows as ``Layer.forward`` takes it."""
+        """Return the attention mask of rows for ``Layer.forward``, [r, 1 or w, w] bool, or None for no mask."""
         return rows.seen()
 
     def first(self, x: Tensor) -> Tensor:
@@ -369,7 +378,10 @@ class LanguageModel(nn.Module):
     def embed(
         self, input_ids: Tensor, languages: Tensor, positions: Tensor | None, segments: Tensor | None = None
     ) -> Tensor:
-        """Return the input of the first layer, [r, w, d]. See ``Embeddings.forward`` for the arguments."""
+        """Return the input of the first layer, with dropout, [r, w, d].
+
+        The arguments are as in ``Embeddings.forward``.
+        """
         x = self.first(self.embeddings(input_ids, languages, positions, segments))
         rate = self.shape.dropout
         keep = self.noise.keep(rate, *x.shape) if self.training and rate else None

@@ -31,7 +31,7 @@ Exponentials = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
 def exponentials(logits: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
-    """Replace ``logits`` [n, V] by u (see above). Return s [n], and −log softmax at ``index`` [n, 1] as [n]."""
+    """Replace ``logits`` [n, V] by u (see the module), and return s [n] and −log softmax at ``index`` [n, 1], [n]."""
     z = logits.float()  # the same tensor if it is float32
     z.sub_(z.amax(1, keepdim=True))
     wanted = z.gather(1, index)

@@ -22,7 +22,12 @@ Corpus = frozenset[int]
 
 @dataclass(frozen=True)
 class Part:
-    """A loss that is summed and logged: the own loss of a term, or its labelled positions in one corpus or in all."""
+    """A loss that is summed and logged.
+
+    Attributes:
+        term: The term, whose own loss or labelled positions are summed.
+        corpus: The corpus to which the labelled positions are limited, or None for all rows.
+    """
 
     term: str
     corpus: Corpus | None = None

@@ -99,5 +99,5 @@ class Term(Generic[S]):
         return None
 
     def own_loss(self, settings: S, artifacts: Artifacts, device: torch.device) -> OwnLoss | None:
-        """Return the loss of a term that is not ``masked``, with its data on ``device``, or None for a term that is."""
+        """Return the loss, with data on ``device``, of a term without labelled positions, or None for other terms."""
         return None

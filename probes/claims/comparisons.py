@@ -61,7 +61,12 @@ class Region(NamedTuple):
         return 1 - DECIDED * 2 / self.sides
 
     def p_values(self, ours: Estimate) -> tuple[float, float]:
-        """Return the p values for a true value inside and outside the region. Both are 1 without a spread."""
+        """Return the p values of the tests that show the true value inside, and outside, the region.
+
+        Each finite end has a one-sided p value for each of the two hypotheses. The p value for inside is the largest
+        over the ends, and the p value for outside the smallest, each times ``sides`` and at most 1. Both are 1 if the
+        spread of the estimate is not known.
+        """
         inside, outside = 0.0, 1.0
         for bound, side in ((self.low, 1), (self.high, -1)):
             if math.isfinite(bound):
@@ -91,7 +96,7 @@ def outcome_of(ours: Estimate, expected: Region) -> Outcome:
 
 
 def decided(inside: float, outside: float) -> Outcome:
-    """Return the outcome for the p values of a true value inside and outside the region."""
+    """Return the outcome for the p values of the tests that show the true value inside, and outside, the region."""
     return "holds" if inside <= DECIDED else "fails" if outside <= DECIDED else "inconclusive"
 
 
@@ -101,7 +106,7 @@ class Comparison:
 
     Attributes:
         what: The compared quantities, in words.
-        interval: The interval that decides. It is None if the comparison was not run, and ``why`` gives the reason.
+        interval: The interval that decides, or None if the comparison was not run.
         outcome: The outcome of the test.
         unit: The kind of the replicates of the interval.
         one_model: True if all replicates of a side, or all pairs of a correlation, come from one pretraining.
@@ -109,9 +114,10 @@ class Comparison:
         inside: p value of the test that shows the true value inside the expected region.
         outside: p value of the test that shows the true value outside the region.
         said: The estimate with its interval, in words.
-        singles: The comparison for each condition alone, if the whole is a mean over several conditions.
+        why: The reason why the comparison was not run or not judged, or "".
+        singles: The comparison for each condition alone, if the compared value is a mean over several conditions.
         none_against: True if each of the ``singles`` may fail the claim.
-        at_floor: True if the comparison was not judged because a score is at the majority baseline. ``why`` names it.
+        at_floor: True if the comparison was not judged because a score is at the majority baseline.
         against_alone: True if the comparison fails by itself, but not after Holm's correction.
         tested_by: The estimate and the region of the test. It is None for a correlation over conditions, and for a
             comparison that was not run.
@@ -145,7 +151,7 @@ class Comparison:
 
     @property
     def tested(self) -> float | None:
-        """The p value of a contradiction to the claim, or None if nothing could be tested."""
+        """The p value of the test that contradicts the claim, or None if there was no test."""
         return None if self.interval is None or (self.p is None and self.outside == 1) else self.outside
 
     def text(self) -> str:

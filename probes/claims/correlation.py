@@ -56,7 +56,10 @@ FEWEST = 5
 LARGEST = 1 - 1e-9
 """Largest correlation whose z is finite."""
 RESAMPLED = 60
-"""With more conditions p is Student's and the interval Fisher's, since resampling many takes seconds."""
+"""Largest number of conditions that are resampled, since resampling more takes seconds.
+
+With more conditions, p is Student's and the interval Fisher's.
+"""
 
 
 def correlation_of(claim: Correlate, results: Results) -> Comparison:
@@ -140,8 +143,7 @@ class Pair(NamedTuple):
         point: The labels of the condition, one for each axis of the correlation.
         x: The measure x, in its unit.
         y: The measure y, in its unit.
-        models: The fingerprints of the model, which may be different ones in two studies. The set is empty if they are
-            not known.
+        models: The fingerprints of the model in each study that has the model. The set is empty if they are not known.
         model: The seeds of the model, if they are known.
     """
 
@@ -199,7 +201,7 @@ class Correlated:
 
     @property
     def numbers(self) -> str:
-        """``0.90 (0.60 … 0.97), p = 0.01, n = 12 conditions``, as far as these are known."""
+        """The known numbers in words, such as ``0.90 (0.60 … 0.97), p = 0.01, n = 12 conditions``."""
         r, p, low, high = self.found.r, self.found.p, self.found.low, self.found.high
         bounds = "" if low is None or high is None else f" ({low:.2f} … {high:.2f})"
         shown = "" if r is None else f"{r:.2f}{bounds}{'' if p is None else f', p = {p:.3g}'}, "
@@ -292,7 +294,7 @@ def _one_measurement(measured: Sequence[Mapping[ModelFingerprints, tuple[float, 
 
 
 def connected_groups(collections: Sequence[Collection[Hashable]]) -> list[int]:
-    """Return for each collection the number of the first one that it is connected to by common items.
+    """Return for each collection the number of the first collection that is connected to it by common items.
 
     >>> connected_groups([{"a"}, {"b"}, {"a", "c"}, {"c"}, ()])
     [0, 1, 0, 0, 4]

@@ -246,8 +246,8 @@ def _matched(left: Replicates, right: Replicates, name: Callable[[Replicate], Re
 def common_conditions(sides: Iterable[Series]) -> list[Condition]:
     """Return the conditions that all sides have, in the order of the first side.
 
-    A condition is left out if another one has the same labels on fewer axes. It comes from a study with one more axis
-    that no side names.
+    A condition is left out if another condition has the same labels on fewer axes. Such a condition comes from a study
+    with one more axis that no side names.
     """
     first, *others = sides
     shared = [condition for condition in first if all(condition in side for side in others)]
@@ -255,7 +255,7 @@ def common_conditions(sides: Iterable[Series]) -> list[Condition]:
 
 
 def without_variations(conditions: Sequence[Condition], of: Sequence[Condition]) -> list[Condition]:
-    """Return the conditions, except those that have all labels of one of ``of`` and further axes."""
+    """Return the conditions, except conditions that have all labels of a condition in ``of`` and further axes."""
     sets, plain = {frozenset(axis for axis, _ in condition) for condition in of}, set(of)
 
     def varies(condition: Condition) -> bool:
@@ -339,10 +339,10 @@ def _averaged(
 
 
 def over_models(values: Iterable[tuple[Hashable, Hashable, float | None]]) -> tuple[list[float], Unit]:
-    """Return the values that an interval is over, and their unit.
+    """Return the values from which an interval is computed, and their unit.
 
-    They are means per pretraining. If there is one pretraining, they are means per adjustment. If there is one model,
-    they are its values per fine-tuning seed. None, NaN and infinity do not count.
+    The values are means per pretraining. If there is one pretraining, they are means per adjustment. If there is one
+    model, they are its values per fine-tuning seed. None, NaN and infinity do not count.
 
     Args:
         values: Pretraining, adjustment and value of each replicate.

@@ -25,7 +25,7 @@ from probes.results.schema import Labels
 
 OBJECTIVES = {"mlm": "MLM", "xlm": "XLM", "dict_mlm": "DICT-MLM", "align_mlm": "ALIGN-MLM"}
 PLAIN = {"pretrain.objective.kind": "objective", "pretrain.language": "transform"}
-"""Key of a plain axis → its name in papers and claims. It keeps its key if the study has a named axis of that name."""
+"""Key of a plain axis → its name in papers and claims. The axis keeps its key if a named axis has that name."""
 AFTER = ("adjust", "finetuned", "tuned", "transfer", "tasks", "probes")
 """First parts of the keys whose seeds do not affect the pretraining."""
 GIVEN = "given"
@@ -203,7 +203,8 @@ def labels_and_seeds(
         later: Named axes of seeds that the pretraining does not depend on.
 
     Returns:
-        Axis → label without seeds, the seeds of the pretraining without the one that has a column, and later seeds.
+        The labels by axis without seeds, the seeds of the pretraining except ``pretrain.seed``, which has a column, and
+        the seeds of stages after the pretraining.
     """
     labels, before, after = {"task": task} if task else dict[str, str](), list[str](), list[str]()
     recorded = labels_of(of_cell)
@@ -222,7 +223,7 @@ def model_seeds(pretrained: int | None, first: Sequence[str], rest: Sequence[str
     Args:
         pretrained: The seed of the pretraining, or None for a given model.
         first: Further seeds of the pretraining, as texts.
-        rest: Seeds of what follows the pretraining, as texts.
+        rest: Seeds of the stages after the pretraining, as texts.
     """
     if pretrained is None:
         return ModelSeeds("", ", ".join([*first, *rest]))

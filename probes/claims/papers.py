@@ -94,7 +94,7 @@ class _Row(StrictModel):
 
 
 class _Block(StrictModel):
-    """A block of rows. Its numbers may be gains over those at ``against``. ``factor`` multiplies them."""
+    """A block of rows with the same columns. Its numbers are scores, or gains over a baseline."""
 
     where: Where = Field(default_factory=dict)
     """Axis → label of all numbers in the block."""

@@ -34,7 +34,7 @@ class Plan:
     """The planned models of a claim in one study.
 
     Attributes:
-        models: The planned number.
+        models: The planned number of models.
         seeds: The pretraining seeds of the planned models, fewer if the grid has fewer.
         finished: The number of planned models that are finished.
         excluded: The number of finished models that are excluded in at least one cell.

@@ -27,7 +27,11 @@ class _Sides:
     """The sides of a comparison.
 
     Attributes:
+        what: The compared quantities, in words.
+        sides: Our measurements of one, two or four sides, as in ``estimate_over``.
         conditions: The conditions that all sides have.
+        relation: The expected relation.
+        margin: The margin of the relation.
         value: Number that is subtracted from the difference.
         none_against: True if a single condition can fail the claim.
         floors: A score that has to lie above the majority baseline, and the baseline.

@@ -57,7 +57,7 @@ def rates(effect: float, comparisons: int, looks: Sequence[int], *, planned: boo
     Args:
         effect: The true effect of half of the claims, in standard deviations over models.
         comparisons: Number of comparisons of each claim.
-        looks: Numbers of models, in rising order. A claim that is undecided after one number is judged on the next one.
+        looks: Numbers of models, in rising order. A claim that is undecided at a look is judged again at the next look.
         planned: True to judge each claim at the last look only, and to correct the decisions over all claims, as for
             the confirmed claims of a paper.
         papers: The number of papers.

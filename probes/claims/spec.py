@@ -101,14 +101,14 @@ def check_measure(value: str | None) -> str | None:
 
 
 def check_quantity(quantity: Quantity, known: AxisLabels) -> None:
-    """Raise InputError for an axis or a label of ``quantity`` that is not among the ``known`` ones."""
+    """Raise InputError if an axis or a label of ``quantity`` is not in ``known``."""
     check_labels({axis: [label] for axis, label in quantity.where.items()}, known)
     check_labels(quantity.average, known)
     check_labels(dict.fromkeys(quantity.exclude_axes, ()), known)
 
 
 def check_labels(named: Mapping[str, Sequence[str]], known: AxisLabels) -> None:
-    """Raise InputError for an axis, or a label of one, that is not among the ``known`` ones."""
+    """Raise InputError if an axis of ``named``, or one of its labels, is not in ``known``."""
     for axis, labels in named.items():
         if axis not in known:
             hint = f"choose one of {', '.join(known)}"
@@ -185,7 +185,7 @@ class ComparedSide(ClaimSide):
     """Quantity to subtract from this side."""
 
     def subtracted(self, entry: ClaimSide) -> Quantity | None:
-        """Return the quantity that is subtracted. Its keys come from ``minus``, else this side, else ``entry``."""
+        """Return the quantity to subtract, or None. Its keys come from ``minus``, else this side, else ``entry``."""
         if self.minus is None:
             return None
         return self.minus.within(ClaimSide.model_construct(**vars(self.within(entry))))
@@ -250,8 +250,8 @@ class Compare(ClaimEntry):
     above_floor: list[ClaimSide] = Field(default_factory=list)
     """Scores that have to lie above the majority baseline.
 
-    A score lies above the baseline if the 95 % interval of its distance to the baseline is above 0. A condition in
-    which a score does not is not judged, because nothing more can be lost there.
+    A score lies above the baseline if the 95 % interval of its distance to the baseline is above 0. Conditions with a
+    score that is not above the baseline are not judged, because the score cannot fall any lower there.
     """
 
     _renamed_relations = renamed_values("relation", near="equivalent", no_less="non_inferior", no_more="non_superior")
@@ -303,7 +303,7 @@ class Compare(ClaimEntry):
         return default if self.margin is None else self.margin
 
     def quantities(self) -> list[Quantity]:
-        """Return the sides, then what is subtracted from each."""
+        """Return the sides, then the quantities that are subtracted from them."""
         sides = [self.left] if self.right is None else [self.left, self.right]
         subtracted = [side.subtracted(self) for side in sides]
         return [*(side.within(self) for side in sides), *(quantity for quantity in subtracted if quantity is not None)]
@@ -341,7 +341,7 @@ class Correlate(ClaimEntry):
     over: list[str] = Field(min_length=1)
     """The axes whose combinations of labels are the conditions to correlate over."""
     by: list[str] = Field(default_factory=list)
-    """Axes whose labels conditions must share to be compared."""
+    """Axes that form blocks: only conditions with the same labels of these axes are compared."""
     expect: Literal["positive", "negative"]
     """The expected sign of the correlation."""
     kind: CorrelationKind = "spearman"

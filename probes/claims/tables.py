@@ -64,6 +64,7 @@ class _Ours(NamedTuple):
     """A printed number and our measurements for it.
 
     Attributes:
+        printed: The printed number.
         series: Our measurements, by the labels that the number is a mean over.
         found: Our estimate, or the reason why there is none.
     """

@@ -203,9 +203,10 @@ def _decided(one: V, p: PValues) -> V:
 
 
 def decided_together(judged: Sequence[V]) -> list[V]:
-    """Decide the confirmed ones among the verdicts on a paper's claims by adjusted p values.
+    """Decide the confirmed verdicts on a paper's claims by p values that are adjusted over these claims.
 
-    The order and the other verdicts stay the same, but a verdict that is not yet judged also gets adjusted p values.
+    The adjustment controls the false discovery rate (Benjamini & Yekutieli 2001). A verdict that is not yet judged also
+    gets adjusted p values. Exploratory verdicts, verdicts that were not run, and the order do not change.
     """
     family = [number for number, one in enumerate(judged) if one.status != "exploratory" and one.verdict != "not run"]
     found = list(judged)

@@ -34,7 +34,12 @@ SUBWORDS: dict[Literal["first", "last", "mean"], Subword] = {"first": "start", "
 
 
 class Read(Protocol):
-    """Settings of features that a rotation depends on, as in `FeaturesConfig`."""
+    """Settings of features that a rotation depends on, as in `FeaturesConfig`.
+
+    Attributes:
+        layers: Numbers of the layers, from 0 (the embeddings). Negative numbers count from the last layer.
+        subword: The subword whose vector represents a word.
+    """
 
     @property
     def layers(self) -> tuple[int, ...]: ...
@@ -120,14 +125,14 @@ def fit_rotation(
         pretrained: The models and the two languages.
         seed: The seed of the random order.
         store: The store for word alignments of an aligner.
-        report: Receives the progress.
+        report: Function that shows progress.
         texts: The sentence pairs (default: read from the settings).
 
     Raises:
-        InputError: Sentence pairs or a dictionary cannot be read, there are several pairs of languages, no pair of the
-            dictionary occurs in the sentences, models differ in hidden size, or a model lacks a layer. With
-            ``config.map``, the error is raised if the maps cannot be read, or belong to other models, layers or
-            subwords.
+        InputError: Sentence pairs or a dictionary cannot be read, or there are several pairs of languages. No pair of
+            the dictionary occurs in the sentences. The models differ in hidden size, or a model lacks a layer. The
+            vectors cannot be mapped (see `fit_layers`). With ``config.map``, the maps cannot be read, or belong to
+            other models, layers or subwords.
     """
     bodies: dict[Role, LanguageModel] = {"target": pretrained.target_model, "source": pretrained.model}
     sizes = {body.shape.hidden for body in bodies.values()}

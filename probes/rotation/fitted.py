@@ -42,7 +42,7 @@ class NormalisedMap:
     zeros: int
 
     def apply(self, x: Tensor) -> Tensor:
-        """Map left vectors […, d], so that they can be compared with ``apply_right``. Zero vectors stay zero."""
+        """Map left vectors […, d] to the space of the results of ``apply_right``. Zero vectors stay zero."""
         normal = self.left.apply(x)
         return self.fit.map.apply(normal).masked_fill(_nothing(x, normal, self.left)[..., None], 0.0)
 
@@ -166,7 +166,8 @@ def fit_map(x: Tensor, y: Tensor, method: Method = "none", centre: bool = False,
     """Fit the map of one layer as in `fit_layers`, on rows ``x`` [n, d] and their translations ``y`` [n, d].
 
     Raises:
-        InputError: As in `fit_layers`.
+        InputError: The sides differ in width, a vector is not finite, no pair is left, or a side cannot be normalised
+            (see `fit_normaliser`).
     """
     return _fit(lambda: torch.split(x, ROWS), lambda: torch.split(y, ROWS), x.shape[1], method, rounds, centre)
 

@@ -48,7 +48,7 @@ class Normaliser:
     """A fitted normalisation.
 
     Attributes:
-        method: The name of the method, as in the table of this file.
+        method: The name of the method in the table of this module.
         rounds: Number of rounds of an iterative method.
         means: The mean that each step ``centre`` subtracts, [steps, d] float64.
         rows: Number of rows that the means were fitted on.
@@ -66,7 +66,7 @@ class Normaliser:
         """Fit a normalisation to the rows [n, d] of one language.
 
         Raises:
-            InputError: As in `fit_normaliser`.
+            InputError: The rows cannot be normalised (see `fit_normaliser`).
         """
         return fit_normaliser(lambda: torch.split(rows.detach(), FITTED_ROWS), rows.shape[-1], method, rounds)
 
@@ -87,7 +87,11 @@ def fit_normaliser(
 ) -> Normaliser:
     """Fit a normalisation to rows [n, d] that are read in blocks. Memory is one block.
 
-    ``blocks`` must return the same blocks in each call.
+    Args:
+        blocks: Function that returns blocks of rows, [rows, d] each. It must return the same blocks in each call.
+        width: Number of dimensions d.
+        method: The name of the method in the table of this module.
+        rounds: Number of rounds of an iterative method.
 
     Raises:
         InputError: There are no rows, or a row is not finite. Every method except ``none`` also refuses rows that are

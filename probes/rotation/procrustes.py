@@ -1,5 +1,7 @@
 """Orthogonal Procrustes: the orthogonal map that brings one set of vectors closest to another, row by row.
 
+    W = argmin Σ ‖W x − y‖² over orthogonal W = U Vᵀ, where U S Vᵀ is the SVD of Σ y xᵀ   (Schönemann 1966)
+
 The map is fitted from sums over batches, so memory is d² for any number of rows. All numbers are float64.
 """
 
@@ -105,6 +107,9 @@ class Fitter:
 
     def fit(self, centre: bool = False) -> Fit:
         """Return the orthogonal map with the smallest squared distance from mapped x to y, over the rows added so far.
+
+        The equation is in the description of the module. Directions that the rows do not determine are rotated as
+        little as possible.
 
         Args:
             centre: True to subtract the mean of x before the rotation and to add the mean of y after it.

@@ -97,7 +97,8 @@ def save_maps(folder: Path, maps: Sequence[NormalisedMap], about: About) -> None
         about: The models, layers and settings that the maps belong to.
 
     Raises:
-        InputError: The folder exists but has no maps, or the disk is full.
+        InputError: The folder exists but has no maps.
+        DiskError: The maps cannot be written, for example because the disk is full.
     """
     check_place(folder)
     tensors: dict[str, Tensor] = {}

@@ -45,7 +45,9 @@ def permuted(x: Floats, y: Floats, blocks: Sequence[Rows], kind: Kind) -> Floats
 
 
 def weighted(x: Floats, y: Floats, weights: Floats, blocks: Sequence[Rows], kind: Kind) -> Floats:
-    """Return correlations [r] of x with y if row i occurs weights[r, i] times. NaN is as in ``permuted``.
+    """Return correlations [r] of x with y if row i occurs weights[r, i] times.
+
+    A correlation is NaN if x or y is constant in every block among the rows that occur.
 
     Args:
         x: [n] the first variable.

@@ -106,9 +106,11 @@ def _quantile(share: float, degrees: int) -> float:
 
 
 def wilson_interval(share: float, n: int, level: float = 0.95) -> Interval:
-    """Return Wilson's score interval (1927) in percent for a ``share`` (0 to 1) of ``n`` ≥ 1 draws.
+    """Return Wilson's score interval in percent for a ``share`` (0 to 1) of ``n`` ≥ 1 draws.
 
-    SciPy's function only accepts whole numbers of hits, but ties give fractional ones.
+    The bounds are (p + z²/2n ± z √(p (1 − p)/n + z²/4n²)) / (1 + z²/n), where p is the share and z the quantile of the
+    normal distribution at (1 + level) / 2 (Wilson 1927). SciPy's function accepts only whole numbers of hits, but ties
+    give fractions of hits.
     """
     z = float(stats.norm.ppf((1 + level) / 2))
     middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
