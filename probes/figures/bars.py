@@ -23,7 +23,7 @@ class Bar:
     Attributes:
         group: Heading above the tags of a group, or "" for no heading.
         tag: The part of speech or the condition.
-        model: Name in the legend, which has a colour.
+        model: Name of the model in the legend. All bars of a model have one colour.
         accuracy: Accuracy in percent, with its interval.
         n: Number of words, if it is known.
     """
@@ -36,9 +36,9 @@ class Bar:
 
 
 def retrieval_by_tag(name: str, title: str, bars: Sequence[Bar]) -> Drawing:
-    """Draw a bar of every model for each part of speech, under the headings of their groups.
+    """Draw the retrieval accuracy of every model by part of speech, with a caption that explains the measure.
 
-    The arguments are as for ``accuracy_bars``.
+    The arguments and errors are those of ``accuracy_bars``.
     """
     note = (
         "Share of words whose nearest word of the other language is the translation, by part of speech. The number of "
@@ -48,9 +48,9 @@ def retrieval_by_tag(name: str, title: str, bars: Sequence[Bar]) -> Drawing:
 
 
 def retrieval_bars(name: str, title: str, bars: Sequence[Bar], note: str) -> Drawing:
-    """Draw a bar of every model for each tag, under the headings of their groups.
+    """Draw the retrieval accuracy of every model by tag, with a given text in the caption.
 
-    The arguments are as for ``accuracy_bars``.
+    The arguments and errors are those of ``accuracy_bars``.
     """
     return accuracy_bars(name, title, bars, note, "retrieval accuracy (%)")
 
@@ -61,9 +61,12 @@ def accuracy_bars(name: str, title: str, bars: Sequence[Bar], note: str, label: 
     Args:
         name: Name of the file.
         title: Title of the figure.
-        bars: The bars, with accuracies in percent.
+        bars: The bars, at least one, with accuracies in percent.
         note: Text after the title in the caption.
-        label: Label of the horizontal axis.
+        label: Label of the horizontal axis, which extends from 0 to 100.
+
+    Raises:
+        InputError: ``name`` cannot be a file name.
     """
     palette = colours([bar.model for bar in bars])
     rows: dict[str, dict[str, list[Bar]]] = {}
@@ -110,7 +113,7 @@ def under_headings(
         length: Maximum number of letters of a text.
 
     Returns:
-        The vertical position of each item.
+        The vertical position of each item, paired with the item. Positions increase downwards.
     """
     y = 0.0
     ticks, headings, places = list[tuple[float, str]](), list[int](), list[tuple[float, T]]()

@@ -2,8 +2,8 @@
 
 The module uses matplotlib's object interface, so it needs no pyplot state and no display. All text and axes have one
 colour, ``INK``. In a page, this colour becomes ``currentColor``, so that the figure follows the page into dark mode. A
-figure in a file has a white background. Text is drawn as shapes, so it is the same on every machine. Only a label with
-letters that the font lacks remains text, which the fonts of the reader display.
+figure in a file has a white background. Text is drawn as shapes, so it is the same on every machine. Only a label that
+the font cannot write (see ``writable``) remains text, which the fonts of the reader display.
 """
 
 from __future__ import annotations
@@ -119,7 +119,8 @@ class _Canvas(FigureCanvasSVG):
 def writable(text: str) -> bool:
     """Return whether the font can draw a text: it has each letter, and none needs shaping or right-to-left layout.
 
-    Shaping depends on how matplotlib was built. Without shaping, Arabic and Devanagari are drawn incorrectly.
+    A text with a control character cannot be drawn. Shaping depends on how matplotlib was built. Without shaping,
+    Arabic and Devanagari are drawn incorrectly.
     """
     return all(
         unicodedata.bidirectional(letter) not in ("R", "AL")
@@ -171,7 +172,10 @@ def draw(width: float, height: float, paint: Callable[[Canvas], None]) -> str:
 
 
 def png(width: float, height: float, paint: Callable[[Canvas], None]) -> bytes:
-    """Return a canvas as PNG with a white background, in the style of the SVG figures, without date or version."""
+    """Return the PNG of a canvas of ``width`` × ``height`` inches that ``paint`` fills.
+
+    The picture has DPI pixels per inch, a white background and the style of the SVG figures, but no date or version.
+    """
     with _painted(width, height, paint, FigureCanvasAgg, dpi=DPI) as (canvas, _):
         buffer = io.BytesIO()
         canvas.savefig(buffer, format="png", dpi=DPI, facecolor="white", metadata={"Software": None})
@@ -196,7 +200,9 @@ def standalone_svg(figure: Figure) -> str:
 
 
 def slug(text: str, number: int) -> str:
-    """Return a file name that is safe and unique within its kind.
+    """Return a file name of ``number`` and the ASCII letters and digits of ``text``, at most 60 characters long.
+
+    Different numbers give different names.
 
     >>> slug("POS/<b>", 2)
     '2-pos-b'
@@ -217,6 +223,11 @@ def shorten(text: str, length: int = 34) -> str:
 
 def alternative(what: str, values: Iterable[tuple[str, float]], form: str = "{:.1f}") -> str:
     """Return an alternative text of at most WORDS words with the subject, the lowest value and the highest value.
+
+    Args:
+        what: The subject, which is shortened if necessary.
+        values: Name and value of each point. A value that is NaN or infinite is left out.
+        form: Format of a value, for ``str.format``.
 
     >>> alternative("Bars of Δ", [("MLM", 19.2), ("XLM", 7.1), ("DICT-MLM", 9.0)])
     'Bars of Δ: from 7.1 (XLM) to 19.2 (MLM).'
@@ -255,6 +266,9 @@ class Drawing:
         alt: The alternative text.
         height: Height in inches.
         width: Width in inches.
+
+    Raises:
+        InputError: ``name`` cannot be a file name.
     """
 
     name: str
@@ -300,14 +314,17 @@ class Drawing:
 
 
 def legend_above(axes: Axes, handles: Sequence[Artist] | None = None) -> None:
-    """Put a legend in two columns between the title and the axes, where it covers no line."""
+    """Put a legend in two columns between the title and the axes, where it covers no line.
+
+    ``handles`` are the entries of the legend (default: everything on the axes that has a label).
+    """
     handles = axes.get_legend_handles_labels()[0] if handles is None else handles
     place: Any = {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": 2}
     axes.legend(handles=list(handles), borderaxespad=0.2, fontsize=8.5, handletextpad=0.5, **place)
 
 
 def grid(axes: Axes, axis: Literal["both", "x", "y"]) -> None:
-    """Draw faint grid lines behind the data."""
+    """Draw faint grid lines for the ticks of one axis or both, behind the data."""
     axes.grid(axis=axis, color=INK, alpha=0.12, linewidth=0.7)
     axes.set_axisbelow(True)
 
@@ -338,7 +355,7 @@ def place_labels(
         most: Maximum number of labels to place (default: all).
 
     Returns:
-        The boxes of the labels.
+        The boxes of the placed labels, as x0 y0 x1 y1 in pixels.
     """
     canvas, frame, lines = axes.get_figure(), np.array(axes.bbox.extents), np.empty((0, 2)) if lines is None else lines
     scale = float(canvas.dpi) / 72 if canvas is not None else 1.0

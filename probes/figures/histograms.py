@@ -35,8 +35,8 @@ class Panel:
         edges: [bins + 1] the edges of the bins.
         related: [bins] the number of related pairs.
         unrelated: [bins] the number of unrelated pairs.
-        medians: The medians of related and of unrelated pairs.
-        auc: The AUC with its interval.
+        medians: The median distances of related and of unrelated pairs.
+        auc: The AUC (0 to 1) with its interval.
     """
 
     label: str
@@ -48,15 +48,18 @@ class Panel:
 
 
 def histogram_panels(name: str, title: str, distance: Distance, rows: Sequence[Sequence[Panel | None]]) -> Drawing:
-    """Draw rows of panels with common axes. None leaves a place empty.
+    """Draw the distances of related and unrelated words as histograms, in rows of panels with common axes.
 
-    Densities are drawn, so the bins of panels may differ.
+    Densities are drawn, so the bins of panels may differ. None in place of a panel leaves the place empty.
 
     Args:
         name: Name of the file.
         title: Title of the figure.
-        distance: The distance, which names the unit of the horizontal axis.
+        distance: ``l2`` or ``cosine``. The choice sets the label of the horizontal axis.
         rows: The panels of each row. All rows have the same length of at most three, and one panel must not be None.
+
+    Raises:
+        InputError: ``name`` cannot be a file name.
     """
     columns, known = len(rows[0]), [panel for row in rows for panel in row if panel is not None]
     assert known and all(len(row) == columns for row in rows), "at least one panel, in rows of equal length"

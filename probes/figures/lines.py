@@ -78,13 +78,19 @@ class Series:
 
 
 def interval_series(name: str, x: Sequence[float], intervals: Sequence[Interval], *, pair: bool = False) -> Series:
-    """Return a line of means with their intervals, clipped to the range of the measure."""
+    """Return a line of means over ``x`` with their intervals, clipped to the range of the measure.
+
+    ``x`` and ``intervals`` have one entry for each point. ``pair`` is described in ``Series``.
+    """
     low, high = [i.shown.low for i in intervals], [i.shown.high for i in intervals]
     return Series(name, x, [i.mean for i in intervals], low, high, pair)
 
 
 def auc_by_layer(name: str, title: str, series: Sequence[Series]) -> Drawing:
-    """Draw the AUC (0 to 1) of each model or distance over layers. Arguments are as for ``lines_over``."""
+    """Draw the AUC (0 to 1) of each model or distance over layers.
+
+    The arguments and errors are those of ``lines_over``.
+    """
     low = min(0.5, *(y for line in series for y in line.y))
     note = (
         "AUC is the probability that a related pair of words is closer than an unrelated one. The dotted line is "
@@ -96,7 +102,7 @@ def auc_by_layer(name: str, title: str, series: Sequence[Series]) -> Drawing:
 def retrieval_by_layer(name: str, title: str, series: Sequence[Series]) -> Drawing:
     """Draw the retrieval accuracy (0 to 100) of each model, direction or method over layers.
 
-    The arguments are as for ``lines_over``.
+    The arguments and errors are those of ``lines_over``.
     """
     note = (
         "Accuracy is the share of words whose nearest word of the other language is the translation. Layer 0 is the "
@@ -108,7 +114,7 @@ def retrieval_by_layer(name: str, title: str, series: Sequence[Series]) -> Drawi
 def emergence(name: str, title: str, series: Sequence[Series], label: str = "alignment (%)") -> Drawing:
     """Draw scores over the steps of pretraining, one line for each score.
 
-    ``label`` is the label of the vertical axis. The other arguments are as for ``lines_over``.
+    ``label`` is the label of the vertical axis. The other arguments and the errors are those of ``lines_over``.
     """
     note = "Each point is a checkpoint of the run. Where the line rises, the languages become aligned."
     return _lines(name, title, series, (STEP, label), (0, None), note)
@@ -126,16 +132,19 @@ def lines_over(
 ) -> Drawing:
     """Draw any measure over layers, steps or the numbers of an axis of a study, one line for each condition.
 
-    Steps and numbers that span much have a log scale.
+    Steps and numbers have a log scale if all are positive and the largest is at least LOG_RATIO times the smallest.
 
     Args:
         name: Name of the file.
         title: Title of the figure.
-        series: The lines.
+        series: The lines, at least one, each with at least one point.
         axes: Labels of the horizontal and of the vertical axis.
         note: Text after the title in the caption.
-        written: Labels of the numbers on the horizontal axis, for an axis of a study (default: layers or steps).
+        written: Number on the horizontal axis → its label, for an axis of a study. None stands for layers or steps.
         log_y: True for a vertical axis on a log scale, if all values are above 0.
+
+    Raises:
+        InputError: ``name`` cannot be a file name.
     """
     places = sorted({x for line in series for x in line.x})
     spans_much = places[0] > 0 and places[-1] >= LOG_RATIO * places[0]
@@ -148,7 +157,8 @@ def lines_over(
 def _limits(series: Sequence[Series]) -> tuple[float, float]:
     """Return axis limits that contain 0 and all points and bounds.
 
-    The upper limit is 1 for measures of at most 1, and at least 5 for others, so that small values are not magnified.
+    The upper limit is 1 for values of at most 1, and at least 5 for larger values, so that small differences are not
+    magnified. If no value is positive, the upper limit is 0.
     """
     seen = [*(y for line in series for y in line.y), *(b for line in series for b in (*line.low, *line.high) if b)]
     low, high = min(seen), max(seen)
@@ -159,7 +169,7 @@ def _limits(series: Sequence[Series]) -> tuple[float, float]:
 def accuracy_by_rank(name: str, title: str, series: Sequence[Series], note: str) -> Drawing:
     """Draw accuracy (0 to 100) over the difference of frequency rank of a word and its translation.
 
-    The lines are those of ``rank_series``, and the other arguments are as for ``lines_over``.
+    The lines are those of ``rank_series``. The other arguments and the errors are those of ``lines_over``.
     """
     axes = ("difference of frequency rank (log scale, from 1)", "retrieval accuracy (%)")
     return _lines(name, title, series, axes, (0, None), note, log=True)
@@ -173,9 +183,9 @@ def rank_series(name: str, difference: ArrayLike, correct: ArrayLike, bins: int)
 
     Args:
         name: The name of the line.
-        difference: [n] the difference of rank of each item.
+        difference: [n] the difference of rank of each item, n ≥ 1.
         correct: [n] the score of each item, from 0 to 1.
-        bins: Maximum number of bins.
+        bins: Maximum number of bins, at least 1.
     """
     size = np.abs(np.asarray(difference, dtype=np.float64))
     hits = np.asarray(correct, dtype=np.float64)
@@ -265,11 +275,13 @@ def _line(axes: Axes, line: Series, colour: str, marker: str) -> None:
 
 
 def curve_figures(name: str, records: Records, number: int) -> list[Figure]:
-    """Draw small figures of the log of a run: losses, perplexity, alignment and more, each if it was logged.
+    """Draw small figures of the log of a run, one for each group of logged quantities.
+
+    The groups are losses, terms of an adjustment, distances of words, perplexity and alignment.
 
     Args:
         name: Name of the run, which precedes the titles.
-        records: The lines of the log, each with the numbers by name.
+        records: The lines of the log. Each maps the names of quantities, with ``step``, to numbers.
         number: A number that makes the file names unique.
     """
     keys = dict.fromkeys(key for record in records for key in record)

@@ -1,4 +1,4 @@
-"""Maps of numbers: CKA layer by layer, or a measure over two settings. The input is plain data."""
+"""Heat maps: CKA layer by layer, or a measure over two settings. The input is plain data."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ LINE = 8
 
 @dataclass(frozen=True)
 class Setting:
-    """An axis of a map: its name, and its labels in order."""
+    """An axis of a heat map: its name, and its labels in order."""
 
     name: str
     labels: Sequence[str]
 
 
 def cka_map(name: str, title: str, values: ArrayLike, left: str, right: str) -> Drawing:
-    """Draw CKA of each layer of one model with each layer of another, where layer 0 is the embeddings.
+    """Draw CKA of each layer of one model with each layer of another as a heat map. Layer 0 is the embeddings.
 
     Args:
         name: Name of the file.
@@ -39,7 +39,7 @@ def cka_map(name: str, title: str, values: ArrayLike, left: str, right: str) -> 
         right: Name of the model of the columns.
 
     Raises:
-        InputError: There are no values, or one is NaN or infinite.
+        InputError: There are no values, a value is NaN or infinite, or ``name`` cannot be a file name.
     """
     table = np.asarray(values, dtype=np.float64)
     assert table.ndim == 2, table.shape
@@ -76,7 +76,7 @@ def settings_map(
     note: str,
     limits: tuple[float, float],
 ) -> Drawing:
-    """Draw a measure as colours over two settings.
+    """Draw a measure over two settings as a heat map.
 
     Args:
         name: Name of the file.
@@ -87,6 +87,9 @@ def settings_map(
         label: Label of the colour bar.
         note: Text after the title in the caption.
         limits: The values of the first and the last colour.
+
+    Raises:
+        InputError: ``name`` cannot be a file name.
     """
     table = np.asarray(values, dtype=np.float64)
     assert table.shape == (len(up.labels), len(across.labels)), table.shape

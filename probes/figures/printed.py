@@ -60,12 +60,14 @@ def bars_beside(
     one_scale: bool = True,
     axis: str = "",
 ) -> Figure:
-    """Draw the first panels side by side, with the same bars in each, at most MOST.
+    """Draw our numbers as bars and the printed numbers as diamonds, in panels side by side with the same rows.
+
+    The first ``most`` panels and the first MOST rows are drawn.
 
     Args:
         file: File name of the figure.
         title: Title of the figure.
-        bars: All bars, with the panel and the group of each.
+        bars: All bars, at least one, with the panel and the group of each.
         note: Text after the title in the caption.
         most: Maximum number of panels.
         palette: Name of a bar → colour (default: by order of appearance). Figures with one palette have the same
@@ -114,7 +116,7 @@ def _caption(title: str, note: str, most: int, panels: int, rows: int) -> str:
 
 
 def _without_rows(axes: Axes, first: Axes) -> None:
-    """Give a panel the rows of the first one beside it, without their labels."""
+    """Give a panel the rows of the leftmost panel beside it, without their labels."""
     axes.set(ylim=first.get_ylim(), yticks=[])
     axes.spines["left"].set_visible(False)
     grid(axes, "x")

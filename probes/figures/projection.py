@@ -69,7 +69,10 @@ class Picture:
     perplexity: float | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the words with their positions for JSON, so that other programs can draw the picture."""
+        """Return the words with their positions for JSON, so that other programs can draw the picture.
+
+        Positions have six significant digits.
+        """
         sides = {
             side: [[float(f"{x:.6g}") for x in point] for point in places.tolist()]
             for side, places in (("left", self.left), ("right", self.right))
@@ -136,6 +139,9 @@ def picture(
 def principal(points: Tensor) -> tuple[Tensor, tuple[float, float]]:
     """Return the coordinates [m, 2] of points [m, d] on their first two principal axes, and their shares of variance.
 
+    With the singular value decomposition U S Vᵀ of the centred points, the coordinates are the first two columns of
+    U S, and the share of axis i is s_i² / Σ s² (Jolliffe 2002, *Principal Component Analysis*).
+
     The sign of an axis is chosen so that its largest component is positive (the first of equal ones). The picture
     therefore does not depend on the machine. If the variance of an axis is only rounding, its coordinates are 0.
     """
@@ -168,11 +174,21 @@ def _tsne(points: Tensor, seed: int) -> tuple[Tensor, float]:
 
 
 def word_pairs(name: str, title: str, drawn: Picture, left: str, right: str) -> Drawing:
-    """Draw both words of each pair, of the languages ``left`` and ``right``, with a line between translations.
+    """Draw both words of each pair in the plane, with a line between translations.
 
     A label is placed where it covers nothing. A label without room is left out, so the most important words should come
     first. If the font cannot write a word (a derived script, or letters that need shaping), the label is its
     translation in ‹ ›.
+
+    Args:
+        name: Name of the file.
+        title: Title of the figure.
+        drawn: The words and their positions.
+        left: Name of the language of the left words, in the legend.
+        right: Name of the language of the right words, in the legend.
+
+    Raises:
+        InputError: ``name`` cannot be a file name.
     """
     labels = [label_pair(a, b, i) for i, (a, b) in enumerate(zip(drawn.left_words, drawn.right_words, strict=True))]
     points = np.stack([drawn.left.numpy(), drawn.right.numpy()])  # [2, n, 2]

@@ -162,7 +162,7 @@ class Panel:
     Attributes:
         name: Name of the group.
         points: (x, y, name of the block) of each row.
-        found: The correlation of x and y, or None without one.
+        found: The correlation of x and y, or None if none was computed.
     """
 
     name: str
@@ -171,9 +171,13 @@ class Panel:
 
 
 def scatter(x: str, y: str, panels: Sequence[Panel], block: str) -> Figure:
-    """Draw the first MOST groups side by side, with a legend of the blocks if there are several.
+    """Draw one column of results against another, for the first MOST groups side by side.
 
-    ``x`` and ``y`` are the names of the columns, and ``block`` is the title of the legend.
+    Args:
+        x: Name of the column on the horizontal axis.
+        y: Name of the column on the vertical axis.
+        panels: The groups, at least one.
+        block: Title of the legend, which lists the blocks if there are several.
     """
     shown = panels[:MOST]
     blocks = [name for panel in shown for _, _, name in panel.points]

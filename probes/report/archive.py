@@ -77,7 +77,7 @@ class _Content:
 
 
 def archive_studies(folders: Sequence[Path], into: Path) -> list[ArchivedFolder]:
-    """Archive studies.
+    """Write the settings, results and measures of studies to an archive.
 
     A study replaces its former archive, but an unfinished study only adds its finished cells. Nothing is written
     unless all studies can be archived.
@@ -86,9 +86,14 @@ def archive_studies(folders: Sequence[Path], into: Path) -> list[ArchivedFolder]
         folders: Folders of the studies.
         into: Folder of the archive.
 
+    Returns:
+        The archived studies, one for each name with its scale. If several folders hold finished studies of one name,
+        the last of them counts.
+
     Raises:
-        InputError: A folder holds no readable study, the archived cells of an unfinished study have other settings, or
-            a study has no results, or it names claims or papers that are not part of synthlang.
+        InputError: A folder holds no readable study, a study has no results, its name has no letter or digit, it names
+            claims or papers that are not part of synthlang, its former archive is damaged, or it is unfinished and the
+            archived cells have other settings.
     """
     contents = dict[str, _Content]()
     for folder in folders:
@@ -104,7 +109,7 @@ def archive_studies(folders: Sequence[Path], into: Path) -> list[ArchivedFolder]
 
 
 def read_archive(folder: Path) -> dict[str, Study]:
-    """Return the studies of an archive: name of the folder → study.
+    """Return the studies of an archive: name of the folder → study. The result is empty if the folder does not exist.
 
     Raises:
         InputError: A study is damaged, or was archived by another version.

@@ -49,11 +49,12 @@ class Cell:
         labels: Axis → label.
         overrides: Dotted key → value.
         status: ``done``, ``failed`` or ``pending``.
-        error: Error of the first failed stage, in one line.
-        log: The traceback of this error.
+        error: Error of the first failed stage, in one line, or None.
+        log: The traceback of this error, or "".
         keys: Name of each stage → its planned key.
         stages: Name of each finished stage → its key.
-        run: Folder of the model, relative to the folder ``of``.
+        run: Folder of the model, relative to the folder ``of``, or None if no pretraining or adjustment
+            of the cell is finished.
         of: Folder of the study.
         store: Folder of the stages.
     """
@@ -123,7 +124,7 @@ class Study:
     notes: tuple[str, ...] = ()
 
     def count(self, status: str) -> int:
-        """Return the number of cells in this state."""
+        """Return the number of cells in a state: ``done``, ``failed`` or ``pending``."""
         return sum(cell.status == status for cell in self.cells)
 
     @property

@@ -71,7 +71,7 @@ class _Test(NamedTuple):
 
 
 def example_blocks(table: papers.PaperTable, study: Study, results: Results, name: str) -> list[Block]:
-    """Return the table of tests for a table of a paper.
+    """Return the table with tests over examples that repeat the tests in a table of a paper.
 
     The result is empty if the paper marks no numbers, or if the store has no predictions.
 

@@ -29,6 +29,10 @@ class FigureBudget:
 
     Args:
         cells: Number of cells of the study. A study with more than FEW_CELLS has a smaller budget.
+
+    Attributes:
+        many: True if the study has more than FEW_CELLS cells.
+        left: Number of figures that may still be drawn.
     """
 
     def __init__(self, cells: int) -> None:
@@ -36,7 +40,7 @@ class FigureBudget:
         self.left = FIGURES_OF_MANY if self.many else FIGURES
 
     def take(self, wanted: int = 1, most: int = FIGURES) -> int:
-        """Take figures from the budget.
+        """Reserve figures for a section, and reduce the budget by their number.
 
         Args:
             wanted: Number of figures that could be drawn.
@@ -53,7 +57,7 @@ class FigureBudget:
     def draw(
         self, wanted: Sequence[Callable[[], Figure]], most: int, where: str = "", what: str = "figure"
     ) -> list[Block]:
-        """Draw as many figures as the budget allows, at most ``most``, and count the rest in a note.
+        """Draw as many figures as the budget allows, at most ``most``, and count the other figures in a note.
 
         Args:
             wanted: Functions that draw the figures.
@@ -87,13 +91,16 @@ def curves(
     Args:
         name: Name of the file.
         title: Title of the figure.
-        lines: The lines.
+        lines: The lines by name, at least one with a point.
         axes: Labels of the horizontal and of the vertical axis.
         note: Text after the title in the caption.
         bands: Text about the bands, which is left out if no point has an interval.
         dashed: Lines that are drawn dashed in the colour of the line with the same name.
         ticks: Label of each place, if the places are numbers of an axis of the study.
         log_y: True for a vertical axis on a log scale, if all values are above 0.
+
+    Raises:
+        InputError: ``name`` cannot be a file name.
     """
     points = chain.from_iterable(line.values() for line in (*lines.values(), *(dashed or {}).values()))
     note = " ".join(filter(None, (note, where_bounds(points, bands))))

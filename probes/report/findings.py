@@ -3,7 +3,7 @@
 FOLDER/studies/        the archived studies (archive.py)
 FOLDER/overview.yaml   the text of the first page (findings_overview.py)
 FOLDER/readings.yaml   the readings of papers, and of studies that belong to none (findings_paper.py)
-FOLDER/figures/        the figures of all pages, to which every SVG file there belongs
+FOLDER/figures/        the figures of all pages. An SVG file that no page shows is deleted
 
 PAGE.md is the overview, PAGE-PAPER.md the page of a paper, and PAGE-own.md the page of the studies that belong to no
 paper. Equal results give equal bytes.

@@ -14,23 +14,39 @@ Archived = Mapping[str, Study]
 
 
 def papers_of(study: Study) -> list[str]:
-    """Return the papers whose claims or tables a study names, each once."""
+    """Return the papers whose claims or tables a study names, each once.
+
+    Raises:
+        InputError: A name of claims is not in the catalogue, or a file is missing or not YAML.
+    """
     claims = [_paper_of_claims(name) for name in names_in(study.config.get("claims"))]
     return list(dict.fromkeys([*claims, *(name.partition("/")[0] for name in names_in(study.config.get("paper")))]))
 
 
 def papers_in(archived: Archived) -> list[str]:
-    """Return the papers that the studies name, in the order of the alphabet."""
+    """Return the papers that the studies name, in alphabetical order.
+
+    Raises:
+        InputError: As in ``papers_of``.
+    """
     return sorted({paper for study in archived.values() for paper in papers_of(study)})
 
 
 def studies_of(paper: str, archived: Archived) -> Archived:
-    """Return the studies that name claims or tables of a paper."""
+    """Return the studies that name claims or tables of a paper.
+
+    Raises:
+        InputError: As in ``papers_of``.
+    """
     return {name: study for name, study in archived.items() if paper in papers_of(study)}
 
 
 def compared_papers(archived: Archived) -> dict[str, Comparisons]:
-    """Return for each paper the verdicts on its claims and tables, by the studies that name the paper."""
+    """Return for each paper the verdicts on its claims and tables, by the studies that name the paper.
+
+    Raises:
+        InputError: As in ``papers_of``.
+    """
     found = {}
     for paper in papers_in(archived):
         all_of = compared(list(studies_of(paper, archived).values()))

@@ -52,6 +52,9 @@ class Gallery:
     Attributes:
         archived: The studies.
         compared: Paper → the verdicts on its claims and tables.
+
+    Raises:
+        InputError: A name of claims is not in the catalogue, or a file of claims is missing or not YAML.
     """
 
     def __init__(self, archived: Archived) -> None:
@@ -155,6 +158,9 @@ def figures_of_study(name: str, study: Study, kind: str | None = None) -> list[F
 
     Returns:
         The figures. The list is empty without data.
+
+    Raises:
+        InputError: The claims of the study cannot be read.
     """
     material = scores_of(study, _claimed(study), FigureBudget(0))
     for draw, most in [KINDS[kind]] if kind else KINDS.values():
@@ -202,7 +208,11 @@ against Δ, measures by layer, and words without context.
 
 
 def measures_drawn(study: Study) -> list[str]:
-    """Return the measures that curves over layers and pretraining, and words without context, show."""
+    """Return the measures that the figures of a study show: curves over layers or steps, and words without context.
+
+    Raises:
+        InputError: The claims of the study cannot be read.
+    """
     material, found = scores_of(study, _claimed(study)), [*WITHOUT_CONTEXT]
     for curves in (measure_curves(material, "step", thresholds_of(study)), measure_curves(material, "layer")):
         found += [curve.measure for curve in curves[:CURVES]]
@@ -210,7 +220,7 @@ def measures_drawn(study: Study) -> list[str]:
 
 
 def learned(studies: Sequence[Study]) -> str:
-    """Describe how well the models learned: the ranges of the mean perplexity and of the mean SUP of each task."""
+    """Return sentences on how well models learned: the ranges of mean perplexity and of mean SUP of each task."""
     conditions = [c for study in studies for c in scores_of(study).every]
     perplexities = [one.perplexities.get("parent") for study in studies for one in pretrained(study)]
     if not any(perplexities):

@@ -42,14 +42,14 @@ class Picture(StrictModel):
 
 
 class PaperSummary(Picture):
-    """The summary of one paper."""
+    """The summary of a paper on the first page, with its figure."""
 
     summary: list[str] = Field(default_factory=list)
     """Three to five sentences."""
 
 
 class OwnResult(Picture):
-    """A result of a study that belongs to no paper."""
+    """A result of a study that belongs to no paper, with its figure."""
 
     title: str
     study: str
@@ -89,6 +89,9 @@ def overview_sections(text: Overview, gallery: Gallery, pages: Mapping[str, str]
         text: The text of the page, which was written by hand.
         gallery: The figures and verdicts.
         pages: The page of each paper. The key "" has the page of studies that belong to no paper.
+
+    Raises:
+        InputError: A paper cannot be read, or the text names a figure that does not exist.
     """
     verdicts = {paper: [claim.main for claim in of.claims if claim.was_run] for paper, of in gallery.compared.items()}
     parts = [Section("Setup", [Paragraph(text.setup)])] if text.setup else []
@@ -130,7 +133,10 @@ def _results(results: Sequence[OwnResult], gallery: Gallery, page: str) -> Secti
 
 
 def _picture(picture: Picture, whose: str, gallery: Gallery) -> list[Block]:
-    """Return the figure. A description of the picture replaces its alternative text and caption."""
+    """Return the block with the figure of ``picture``, or no block if there are fewer figures than its number.
+
+    A description of the picture replaces the alternative text and the caption.
+    """
     drawn = gallery.figures(whose, [picture.figure] if picture.figure else [])
     chosen = drawn[picture.number - 1 : picture.number]
     return (

@@ -48,11 +48,11 @@ def write_joined_report(folders: Sequence[Path], out: Path, say: Say = unheard) 
     Args:
         folders: Folders of the studies.
         out: The folder of the report.
-        say: Function that receives lines for the user, as in ``write_report``.
+        say: Function that receives a line for each unreadable file of claims or papers, and one about excluded runs.
 
     Raises:
-        InputError: There is no folder, a folder is not a study of this version, ``out`` is one of the studies or holds
-            something other than a report, or another process writes to it.
+        InputError: There is no folder, a folder holds no readable study of this version, ``out`` is a study folder or
+            holds files other than a report, or another process writes to ``out``.
     """
     from probes.report.data import read_study  # with pandas
     from probes.report.join import joined, same_together

@@ -128,7 +128,11 @@ def without_repeats(studies: Sequence[Study]) -> list[Study]:
 
 
 def names_of(studies: Sequence[Study]) -> list[str]:
-    """Return the names of studies. If two have the same name, the start of the fingerprint is appended."""
+    """Return a distinct name for each study.
+
+    If several studies have the same name, the start of the fingerprint is appended. A study without a fingerprint gets
+    its number instead.
+    """
     names = [study.name for study in studies]
     return [
         study.name if names.count(study.name) == 1 else f"{study.name} {study.fingerprint[:6] or i}"
@@ -139,8 +143,8 @@ def names_of(studies: Sequence[Study]) -> list[str]:
 def joined(several: Sequence[Study]) -> Study:
     """Join all studies into one, in which a run of several studies counts once.
 
-    A single study stays as it is. A cell is called ``STUDY: CELL``. If the studies differ in name (see
-    ``names_of_parts``) or scale, the cell also has the label ``study`` or ``scale``.
+    A single study stays as it is. Otherwise a cell is called ``STUDY: CELL``. If the studies differ in name (see
+    ``names_of_parts``) or scale, the cell also has the label ``study`` or ``scale``. At least one study is needed.
     """
     studies, parts_of = without_repeats(several), names_of_parts(several)
     if len(studies) == 1:

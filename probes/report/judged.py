@@ -56,6 +56,7 @@ class PoolVerdict(Verdict):
     """The verdict of one pool on a claim or a printed number.
 
     Attributes:
+        pool: Name of the pool (see ``join.pools``). It is "" for a single pool of studies without a scale.
         tested_on: Languages that replace the natural languages of the claim, or None.
     """
 
@@ -64,12 +65,12 @@ class PoolVerdict(Verdict):
 
     @property
     def was_run(self) -> bool:
-        """True if anything was compared, or waits for planned models."""
+        """True if conditions were compared, or if a comparison waits for planned models."""
         return self.verdict != "not run"
 
     @property
     def marked(self) -> bool:
-        """True if anything was compared and all replicates of a side come from one pretraining."""
+        """True if conditions were compared and all replicates of a side come from one pretraining."""
         return self.one_model and self.was_run
 
     @property
@@ -126,9 +127,10 @@ class JudgedClaim(NamedTuple):
 
     @property
     def main(self) -> PoolVerdict:
-        """The verdict of one pool: a confirmed one first, else that with the most comparisons.
+        """The verdict of one pool: a confirmed verdict first, else the verdict with the most comparisons.
 
-        Ties go to several models, then to the most models.
+        If verdicts tie, one that rests on several models precedes one that rests on a single model. The largest number
+        of models decides next.
         """
         return max(
             self.judged,
@@ -139,14 +141,19 @@ class JudgedClaim(NamedTuple):
 
 
 class JudgedNumber(NamedTuple):
-    """A printed number, and the verdict of each pool that measured anything of its table."""
+    """A printed number, and the verdict of each pool that measured a number of its table.
+
+    Attributes:
+        cell: The printed number.
+        judged: The verdicts, one for each pool.
+    """
 
     cell: PaperNumber
     judged: Sequence[PoolVerdict]
 
     @property
     def where(self) -> dict[str, str]:
-        """Axis → label, with the task. A gain also has the baseline's own labels under ``gain over``."""
+        """Axis → label, with the task. For a gain, ``gain over`` has the labels that only the baseline has."""
         where = dict(self.cell.quantity.where)
         if self.cell.against is not None:
             others = (label for axis, label in self.cell.against.where.items() if where.get(axis) != label)
@@ -160,12 +167,12 @@ class JudgedNumber(NamedTuple):
 
     @property
     def score(self) -> str:
-        """The task and the measure."""
+        """The task, if there is one, and the measure, such as ``nli Δ``."""
         measure = self.cell.quantity.measure
         return f"{self.where.get('task', '')} {MEASURES.get(measure, measure)}".strip()
 
     def names(self, axes: Sequence[str]) -> list[str]:
-        """Return the labels of these axes, and the task with the measure."""
+        """Return two texts that name the number in a table: its labels on ``axes``, and its ``score``."""
         return [", ".join(self.labels.get(axis, "–") for axis in axes), self.score]
 
 
@@ -173,6 +180,8 @@ class Comparisons(NamedTuple):
     """Claims and tables that the studies of a report are compared with.
 
     Attributes:
+        claims: The claims with their verdicts.
+        tables: Each printed table with its numbers and their verdicts.
         notes: Sentences on files that could not be read.
         measures: Measures of probes that the claims read, each once, in the order of the claims.
         examples: PAPER/TABLE → its tests over examples.
@@ -186,7 +195,7 @@ class Comparisons(NamedTuple):
 
 
 def compared(studies: Sequence[Study]) -> Comparisons:
-    """Judge every claim and table that a study names. A file that cannot be read is noted and left out."""
+    """Judge every claim and table that the studies name. A file that cannot be read is noted and left out."""
     notes: list[str] = []
     claims = _read("claims", read_claims, studies, notes)
     tables = _read("paper", read_tables, studies, notes)

@@ -1,4 +1,4 @@
-"""Section of maps, which show a measure over two axes of numbers."""
+"""Section of heat maps, which show a measure over two axes of numbers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Cells = dict[tuple[str, str], float]
 
 
 def maps(material: Material) -> Section | None:
-    """Return the section of maps over the last two axes of numbers, or None if the grid has fewer such axes.
+    """Return the section of heat maps over the last two axes of numbers, or None if the grid has fewer such axes.
 
     For each combination of labels of the other axes there is a map of the alignment, and a map of Δ for each task, as
     far as the budget of figures allows. The section is also None if there is nothing to draw.

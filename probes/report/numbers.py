@@ -12,7 +12,7 @@ from probes.statistics import Interval
 
 @dataclass(frozen=True)
 class Badge:
-    """A verdict of a few words. ``kind`` gives the colour, which adds no information to the words."""
+    """A verdict of a few words. ``kind`` sets the colour of the badge, which adds no information to the words."""
 
     text: str
     kind: Literal["good", "bad", "open"]
@@ -23,7 +23,7 @@ Entry = str | int | float | Interval | Badge | None
 
 
 def number(value: float | None, digits: int = 1) -> str:
-    """Return a number with a real minus sign, or a dash for None.
+    """Return a number with ``digits`` decimal places and a real minus sign, or a dash for None.
 
     >>> number(-0.727, 2), number(None), number(float("nan"))
     ('−0.73', '–', 'NaN')
@@ -37,7 +37,7 @@ def number(value: float | None, digits: int = 1) -> str:
 
 
 def p_value(value: float) -> str:
-    """Return a p value with three digits.
+    """Return a p value with three decimal places and a leading zero.
 
     >>> p_value(0.0312), p_value(0.00004)
     ('0.031', '< 0.001')
@@ -46,12 +46,12 @@ def p_value(value: float) -> str:
 
 
 def bounds(low: float | None, high: float | None, digits: int = 1) -> str:
-    """Return ``low to high``, or "" without bounds."""
+    """Return ``low to high`` with ``digits`` decimal places, or "" without bounds."""
     return "" if low is None or high is None else f"{number(low, digits)} to {number(high, digits)}"
 
 
 def shown_p(p: float | None) -> str:
-    """Return a p value as text.
+    """Return a p value with three decimal places and no leading zero, or a dash for None.
 
     >>> shown_p(0.04567), shown_p(0.0002), shown_p(None)
     ('.046', '< .001', '–')

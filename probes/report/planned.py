@@ -43,6 +43,6 @@ def seed_of(study: Study, cell: Cell) -> int | None:
 
 
 def on_plan(study: Study, plan: Plan) -> Study:
-    """Return the study with the measurements of its planned models only."""
+    """Return the study with only the measurements of the models that ``plan`` names by their pretraining seeds."""
     rows = study.measured["pretrain_seed"].isin(plan.seeds)
     return replace(study, measured=study.measured[rows])

@@ -46,7 +46,10 @@ class Needed(NamedTuple):
 
 
 def level_of(claims: int) -> float:
-    """Return the level of each test if ``claims`` claims are planned together and all are decided."""
+    """Return the level of each test if ``claims`` claims are planned together and all are decided.
+
+    For m claims, the level is 5 % / (2 · (1 + 1/2 + … + 1/2m)) (Benjamini & Yekutieli 2001).
+    """
     return DECIDED / 2 / sum(1 / rank for rank in range(1, 2 * claims + 1))
 
 
@@ -87,7 +90,8 @@ def table(folder: Path, paper: str, claims: Sequence[str]) -> list[str]:
     """Return the lines of a Markdown table with the number of models for each claim.
 
     Raises:
-        InputError: Nothing is archived in ``folder``, or no archived study has this paper or claim.
+        InputError: An archived study is damaged, no finished study in ``folder`` names the paper, or a claim has no
+            exploratory verdict.
     """
     finished = {name: study for name, study in read_archive(folder).items() if not study.waiting}
     papers = compared_papers(finished)

@@ -159,6 +159,7 @@ class Material:
     """A study and its scores, from which the sections of a report are made.
 
     Attributes:
+        study: The study.
         rows: All rows of scores.
         cells: A condition for each single cell on each task, without excluded runs.
         conditions: The conditions on each task, without excluded runs.

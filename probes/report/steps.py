@@ -47,7 +47,11 @@ def over_training(material: Material) -> Section | None:
 
 
 def thresholds_of(study: Study) -> dict[str, Threshold]:
-    """Return the thresholds of a study, or those of all studies of a joined report."""
+    """Return the thresholds of a study, or of all studies of a joined report: measure → threshold.
+
+    Raises:
+        pydantic.ValidationError: A threshold does not have the form of ``Threshold``.
+    """
     configs = [study.config, *(part for part in study.config.values() if isinstance(part, Mapping))]
     named = (item for config in configs for item in (config.get("thresholds") or {}).items())
     return {measure: Threshold.model_validate(value) for measure, value in named}

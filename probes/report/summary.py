@@ -158,7 +158,10 @@ NAMES = {
 
 
 def correlations(tasks: Mapping[str, Sequence[Condition]]) -> list[Block]:
-    """Return a table of correlations, with a row for each task and kind of alignment, and a warning."""
+    """Return a table of correlations of alignment with Δ, and a warning.
+
+    The table has a row for each task and each alignment of NAMES. ``tasks`` maps at least one task to its conditions.
+    """
     body: list[list[Entry]] = []
     for task, members in tasks.items():
         for column, name in NAMES.items():

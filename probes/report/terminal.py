@@ -26,7 +26,10 @@ Row = Mapping[str, Any]
 
 
 def cell_line(rows: Sequence[Row]) -> str:
-    """Return a line with the scores of one cell, given as its rows: means over fine-tuning seeds, in percent."""
+    """Return a line with the scores of one cell: means over fine-tuning seeds, in percent.
+
+    ``rows`` are the rows of results.csv of the cell, at least one.
+    """
     tasks: dict[str, list[Row]] = {}
     for row in rows:
         tasks.setdefault(row["task_name"] or row["task"], []).append(row)

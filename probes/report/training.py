@@ -96,7 +96,7 @@ class Run:
 
     @cached_property
     def records(self) -> list[dict[str, float]]:
-        """The numbers of each line of the log."""
+        """The numbers of each line of the log, up to the first line that cannot be read."""
         lines = read_metrics(self._log)
         return [{key: value for key, value in line.items() if isinstance(value, int | float)} for line in lines]
 
