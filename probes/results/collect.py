@@ -38,7 +38,7 @@ class Tables:
     """The measurements of the finished stages of a study.
 
     The results of pretrainings, transfers and alignments are read once. The result of a probe is read each time,
-    because it may be large.
+    because it may be large. Each method raises InputError if the result of a finished stage is missing or is not JSON.
 
     Args:
         cells: The cells of the study.
@@ -56,7 +56,7 @@ class Tables:
         self._drops: dict[str, Drops] = {}
 
     def measurements(self, done: Collection[str]) -> Iterator[Measurement]:
-        """Yield the measurements of the stages whose keys are in ``done``, the scores of tasks first."""
+        """Yield all measurements of the stages whose keys are in ``done``: first ``scores``, then ``measures``."""
         return chain(self.scores(done), self.measures(done))
 
     def scores(self, done: Collection[str], cells: Iterable[Cell] | None = None) -> Iterator[Measurement]:
@@ -83,7 +83,7 @@ class Tables:
                         row += 1
 
     def measures(self, done: Collection[str]) -> Iterator[Measurement]:
-        """Yield the measurements of pretrainings, alignments and probes, cell by cell."""
+        """Yield the measurements of the pretrainings, alignments and probes in ``done``, cell by cell."""
         for cell in self._cells:
             stages = self._of_cell[cell.name]
             yield from _of_probe(cell, stages, PRETRAIN, perplexity_values(self._perplexities(cell, done)))

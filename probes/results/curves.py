@@ -79,9 +79,10 @@ class Summary:
 
 
 def summary(points: Iterable[tuple[int, float]], which: CurveSummary) -> Summary | None:
-    """Summarise a curve, given by the value of a measure at each step, in any order.
+    """Summarise a curve, given by the step and the value of each point, in any order.
 
-    Step 0 has no logarithm and is left out. The result is None for fewer than two other steps.
+    The docstring of the module defines the summaries. Step 0 has no logarithm and is left out. The result is None for
+    fewer than two other steps.
     """
     known = sorted((step, value) for step, value in points if step > 0)
     if len(known) < 2:

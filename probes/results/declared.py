@@ -112,7 +112,7 @@ def values_in(result: Mapping[str, Any], tree: Tree, model: str | None = None) -
 
 @dataclass(frozen=True)
 class _Walk:
-    """The state of a walk through a result: the layer, the step, and the lists in the mappings around by key."""
+    """The state of a walk through a result: the layer, the step, and key → list for the surrounding mappings."""
 
     model: str | None
     lists: Mapping[str, Any]

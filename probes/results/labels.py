@@ -190,7 +190,7 @@ def short_key(key: str) -> str:
 
 
 def settings_of(labels: Mapping[str, str], cell: str) -> dict[str, str]:
-    """Return the labels without seeds. If there are none at all, the axis ``cell`` has the name of the cell."""
+    """Return the labels of a cell without seeds. A cell without labels gets its name under the axis ``cell``."""
     return {axis: label for axis, label in labels.items() if not is_seed(axis)} if labels else {"cell": cell}
 
 

@@ -66,7 +66,10 @@ def probe_values(record: Mapping[str, Any]) -> Iterator[Value]:
 
 
 def alignment_values(result: Mapping[str, Any]) -> Iterator[Value]:
-    """Yield the measures in the result of an alignment stage, such as ``alignment.scores.all.cosine.mean``."""
+    """Yield the measures in the result of an alignment stage, such as ``alignment.scores.all.cosine.mean``.
+
+    Values that are NaN or infinite are left out.
+    """
     return values_in({ALIGNMENT: result}, TREE)
 
 
@@ -89,11 +92,12 @@ def logged_perplexities(run: Path, config: PretrainConfig) -> Iterator[Value]:
 
 
 def perplexities(run: Path, config: PretrainConfig) -> dict[str, float]:
-    """Return the masked perplexity of each language on the dev set, from the log of the run at its selected checkpoint.
+    """Return the perplexity of each language on the dev set, from the log of the run at its selected checkpoint.
 
-    The languages have the same names in all cells: ``parent`` and ``other`` for the first and the second one. If a run
-    has more than two languages, each except the first also has the name ``languages.NAME``. The result is empty if the
-    run did not measure perplexity, or if its log ends before the last step.
+    The perplexity of an encoder is over masked tokens, and the perplexity of a decoder is over all tokens. The
+    languages have the same names in all cells: ``parent`` and ``other`` for the first and the second one. If a run has
+    more than two languages, each except the first also has the name ``languages.NAME``. The result is empty if the run
+    did not measure perplexity, or if its log ends before the last step.
 
     Args:
         run: The folder of the run.
@@ -105,7 +109,10 @@ def perplexities(run: Path, config: PretrainConfig) -> dict[str, float]:
 
 
 def reading_values(done: Mapping[str, Any], config: PretrainConfig) -> Iterator[Value]:
-    """Yield the tokens per word and the share of unknown tokens of each language in the done.json of a run."""
+    """Yield the tokens per word and the share (0 to 1) of unknown tokens of each language in the done.json of a run.
+
+    The languages are named as in `perplexities`.
+    """
     readings = done.get(READINGS, {})
     for called, name in _called(config):
         for measure, declared in (("tokens_per_word", PER_WORD), ("unknown_tokens", UNKNOWN)):

@@ -71,9 +71,10 @@ def transfer_scores(result: Mapping[str, Any]) -> Iterator[tuple[str, float | No
 
 
 def movements(fits: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
-    """Return the movements of the model in fine-tuning on the source language, as means over the fits.
+    """Return the movements of the model in fine-tuning on the source language: name → mean over the fits.
 
-    A search keeps several settings, each with one fit. A value is None if a fit does not record the movement.
+    Several fits come from a search that keeps several settings. A value is None if there is no fit, or if a fit does
+    not record the movement.
     """
     found: dict[str, float | None] = {}
     for column, name in MOVED.items():
@@ -83,7 +84,10 @@ def movements(fits: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
 
 
 def alignment_scores(result: Mapping[str, Any]) -> dict[str, float | None]:
-    """Return the alignments of a run in percent by the names of ALIGNMENTS. An alignment without words is None."""
+    """Return the alignments in the result of an alignment stage, in percent, by the names of ALIGNMENTS.
+
+    An alignment without words is None.
+    """
     scores = result["scores"] or {}
     found = {
         column: (scores.get(words) or {}).get("cosine", {}).get(way) for column, (words, way) in ALIGNMENTS.items()

@@ -77,7 +77,10 @@ THERE = "pretrain.seed"
 
 
 def result_rows(measurements: Iterable[Measurement]) -> Iterator[dict[str, Any]]:
-    """Yield a row of results.csv for each transfer, without axes. The scores of one transfer must be adjacent."""
+    """Yield a row of results.csv for each transfer in a sequence of scores, without the columns of axes.
+
+    The scores of one transfer must be adjacent.
+    """
     return (result_row(list(of)) for _, of in groupby(measurements, attrgetter("row")))
 
 
@@ -104,7 +107,7 @@ def result_row(of_transfer: Sequence[Measurement]) -> dict[str, Any]:
 
 
 def measure_row(one: Measurement) -> dict[str, Any]:
-    """Return the row of measures.csv for a measurement of a pretraining, an alignment or a probe, without axes."""
+    """Return the row of measures.csv for a measurement that is no score of a task, without the columns of axes."""
     return {**{name: getattr(one, name) for name in MEASURES}, "labels": _labels_text(one)}
 
 

@@ -25,8 +25,12 @@ GROUP = 1 << 16
 def write_measurements(folder: Path, measurements: Iterable[Measurement], axes: AxisColumns) -> None:
     """Write measurements.parquet and its views results and measures, each of these as .csv and as .parquet.
 
-    Each file is written atomically and in bounded memory. The same measurements give the same bytes. In
-    ``measurements`` the scores of one transfer must be adjacent.
+    Each file is written atomically and in bounded memory. The same measurements give the same bytes.
+
+    Args:
+        folder: The folder of the study.
+        measurements: The measurements. The scores of one transfer must be adjacent.
+        axes: The columns of the axes, which both views have.
     """
     with ExitStack() as stack:
         table = stack.enter_context(_table_file(folder / MEASUREMENTS))

@@ -24,6 +24,10 @@ class AdjustStage(ModelStage):
 
     The output of an aligner differs from run to run. The key therefore covers the text that the aligner reads instead
     of the word alignments.
+
+    Attributes:
+        config: Settings of the adjustment.
+        model: The pretraining of the model, or the name of a model that the study does not make.
     """
 
     format = FORMAT
@@ -48,7 +52,7 @@ class AdjustStage(ModelStage):
         return {**found, "model": keys.model_hash(self.model), "names": chosen}
 
     def check(self, inputs: Inputs) -> None:
-        """Raise InputError if settings do not fit the model, or aligned text is missing."""
+        """Raise InputError if a file, model or text is missing, or settings do not fit the model or its languages."""
         config, known = self.config, KnownModels(self, inputs)
         inputs.check_references(config)
         inputs.check_pairs(config.texts, config.data)
@@ -70,7 +74,12 @@ class AdjustStage(ModelStage):
             tokenizer_languages(name, pair, names)
 
     def run(self, making: Making) -> None:
-        """Adjust the model, or continue an unfinished adjustment. At SIGTERM, save and raise Stopped."""
+        """Adjust the model, or continue an unfinished adjustment.
+
+        Raises:
+            InputError: The model is not finished or is damaged, or a file has changed since the work began.
+            Stopped: After SIGTERM. The progress has been saved.
+        """
         from pretrain.adjust.run import adjust
         from pretrain.stopping import on_sigterm
         from synthlang.config import dump_yaml

@@ -20,7 +20,11 @@ ANY_TRANSLATION = 1
 
 
 class AlignmentStage(Stage):
-    """Measurement of the alignment of the word embeddings of a run, with the defaults of the probe ``words``."""
+    """Measurement of the alignment of the word embeddings of a run, with the defaults of the probe ``words``.
+
+    Attributes:
+        pretrained: The pretraining of the run.
+    """
 
     format = 4  # of probes/measures/words/alignment.py
     content = (RESULT,)

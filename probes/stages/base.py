@@ -50,6 +50,10 @@ class Stage(StrictModel):
 
     A subclass has the settings that its key depends on (``settings``), a check that needs no earlier stage (``check``)
     and the work itself (``run``). Only ``check`` and ``run`` may load torch.
+
+    Attributes:
+        kind: Kind of the stage, with which the name of its folder begins.
+        key: Key of the stage, or "" before ``StageKeys.keyed`` has set it.
     """
 
     format: ClassVar[int]
@@ -97,7 +101,10 @@ class Stage(StrictModel):
         raise NotImplementedError
 
     def finetune_keys(self, keys: StageKeys) -> dict[Role, str]:  # noqa: ARG002
-        """Return the fine-tunings of the stage: language of training → key. Most kinds of stages have none."""
+        """Return the keys of the fine-tunings of the stage: language of training → key.
+
+        The result is empty for a kind of stage without fine-tuning.
+        """
         return {}
 
     def reread(self, store: Store) -> Stage:
@@ -136,7 +143,12 @@ class NamedModel(StrictModel):
 
 
 class ModelStage(Stage):
-    """A stage that works on a model: a stage of the study, or any model by its name."""
+    """A stage that works on a model: a stage of the study, or any model by its name.
+
+    Attributes:
+        config: Settings of the work. Each kind of stage has its own class of settings.
+        model: The stage that makes the model, or the name of the model.
+    """
 
     config: Any
     model: Any

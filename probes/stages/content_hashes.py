@@ -53,7 +53,7 @@ class ContentHash:
 
     Attributes:
         hash: The hash. For a reference that cannot be opened, a text with the code of the error and the name.
-        files: Size and time of change of the files with the content. Empty if the reference cannot be opened.
+        files: Size and time of change of the files with the content. It is empty if the reference cannot be opened.
         error: The error if the reference cannot be opened, else None.
     """
 
@@ -63,7 +63,11 @@ class ContentHash:
 
 
 class ContentHashes:
-    """The content hashes of a store. Without a store, each hash is computed again."""
+    """The content hashes of a store. Without a store, each hash is computed again.
+
+    Raises:
+        InputError: The table of hashes in the store cannot be read.
+    """
 
     def __init__(self, store: Store | None = None) -> None:
         self._path = None if store is None else store.root / TABLE
@@ -74,7 +78,7 @@ class ContentHashes:
     def of(self, named: Named, task: str | None = None) -> ContentHash:
         """Return the current hash of a reference. An unreadable reference never matches a finished stage.
 
-        ``task`` is the task of a reference to labelled items.
+        ``task`` is the task of a reference to labelled items, or None if the reference names the task.
         """
         if isinstance(named.name, Language):  # a language contains the content of its files
             return ContentHash(named.name.fingerprint, stats(_files_of_transforms(named.name)))
@@ -102,7 +106,11 @@ class ContentHashes:
         return found
 
     def save(self, store: Store) -> None:
-        """Add the new hashes to the table of the store."""
+        """Add the new hashes to the table of the store.
+
+        Raises:
+            InputError: The table cannot be read.
+        """
         if self._new:
             with store.lock("digests", "table"):
                 path = store.root / TABLE
@@ -116,7 +124,7 @@ def _unreadable(error: OSError) -> InputError:
 
 
 def stats(paths: Iterable[Path]) -> FileStats:
-    """Return the size and the time of change of each path."""
+    """Return the size and the time of change of each path, in the form of ``FileStats``."""
     return {str(path.absolute()): _stat(path) for path in paths}
 
 

@@ -28,15 +28,18 @@ END = b"\n}\n"
 
 
 def is_done(store: Store, stage: Stage) -> bool:
-    """Return whether a stage is finished and undamaged."""
+    """Return whether a stage is finished and undamaged.
+
+    Raises:
+        InputError: The record of its checksums is damaged.
+    """
     return is_intact(stage.content, store.path(stage.kind, stage.key))
 
 
 def is_whole(content: tuple[str, ...], folder: Path) -> bool:
-    """Return whether a stage is complete.
+    """Return whether the folder of a stage has all files of ``content``.
 
-    A complete stage has all files of its ``content``. The first file is written last, so only that file is checked for
-    truncation.
+    The first file is written last, so only this file is checked for truncation.
     """
     paths = [folder / name for name in content]
     if not all(path.is_file() for path in paths):
@@ -49,7 +52,11 @@ def is_whole(content: tuple[str, ...], folder: Path) -> bool:
 def is_intact(content: tuple[str, ...], folder: Path) -> bool:
     """Return whether a stage is complete and its files are as they were written.
 
-    A run from which ``synthlang gc`` deleted all weights counts as intact.
+    A run from which ``synthlang gc`` deleted all weights counts as intact. ``content`` has the files of the stage, of
+    which the first was written last.
+
+    Raises:
+        InputError: The record of the checksums in ``folder`` is damaged.
     """
     if not is_whole(content, folder) or damage(folder):
         return False
@@ -68,14 +75,21 @@ def damage(folder: Path, thorough: bool = False) -> list[str]:
 
     Args:
         folder: The folder of the stage.
-        thorough: True to read every file (see ``damaged_files``).
+        thorough: True to read every file (see ``damaged_files``). By default, sizes and times are compared.
+
+    Raises:
+        InputError: The record of the checksums in ``folder`` is damaged.
     """
     found = damaged_files(folder, thorough)
     return [name for name in found if (folder / name).exists()] if found and kept_of(folder) == "results" else found
 
 
 def kept_of(run: Path) -> str | None:
-    """Return the policy by which ``synthlang gc`` deleted weights of a run, or None if it deleted none."""
+    """Return the policy by which ``synthlang gc`` deleted weights of a run, or None if it deleted none.
+
+    Raises:
+        InputError: The file ``dropped.json`` of the run cannot be read.
+    """
     return str(read_json(run / DROPPED)["keep"]) if (run / DROPPED).exists() else None
 
 
@@ -89,17 +103,31 @@ def note(store: Store, stage: Stage, seconds: float) -> None:
 
 
 def noted(folder: Path) -> dict[str, Any]:
-    """Return the note of a stage. It is empty if the process that made the stage was killed before it wrote one."""
+    """Return the note of a stage. It is empty if the process that made the stage was killed before it wrote one.
+
+    Raises:
+        InputError: The note cannot be read.
+    """
     path = folder / NOTE
     return dict(read_json(path)) if path.exists() else {}
 
 
 def seconds_of(folder: Path) -> float:
-    """Return the seconds that a stage took, or 0 if its note does not record them."""
+    """Return the seconds that a stage took, or 0 if its note does not record them.
+
+    Raises:
+        InputError: The note cannot be read.
+    """
     return float(noted(folder).get("seconds", 0.0))
 
 
 def mean_seconds(store: Store, kinds: Iterable[str]) -> dict[str, tuple[float, int]]:
-    """Return kind → (mean seconds, number) of the finished stages in the store."""
+    """Return kind → (mean seconds, number) of the stages in the store whose notes record a time.
+
+    A kind without such a stage is left out.
+
+    Raises:
+        InputError: A note cannot be read.
+    """
     known = {kind: [seconds_of(path.parent) for path in store.root.glob(f"{kind}-*/{NOTE}")] for kind in kinds}
     return {kind: (fmean(seconds), len(seconds)) for kind, seconds in known.items() if seconds}

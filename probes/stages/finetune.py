@@ -29,7 +29,13 @@ Untuned = Annotated[PretrainStage | AdjustStage, Field(discriminator="kind")] | 
 
 
 class FinetuneStage(ModelStage):
-    """A stage that fine-tunes a model for one seed."""
+    """A stage that fine-tunes a model for one seed.
+
+    Attributes:
+        config: Settings of the fine-tuning and the test.
+        model: The stage that makes the model, or the name of the model.
+        seed: Seed of the fine-tuning.
+    """
 
     format = FORMAT
     config: TransferConfig
@@ -62,7 +68,12 @@ class FinetuneStage(ModelStage):
         return [*found, *plugins.parts("tasks", [config.task]).values()]
 
     def finetune_key(self, trained: Role, keys: StageKeys) -> str:
-        """Return the key of the fine-tuning on a language. Stages with equal keys share one fine-tuning."""
+        """Return the key of the fine-tuning on a language. Stages with equal keys share the fine-tuning.
+
+        Args:
+            trained: Language of training: ``source`` or ``target``.
+            keys: Cache of the keys of stages.
+        """
         settings = self._settings(self.config.of_fit(trained), keys)
         parents = [parent.key for parent in self.parents]
         formats = [FORMAT, *base.DATA_FORMATS]
@@ -142,7 +153,11 @@ class TuneStage(FinetuneStage):
         self.check_finetuning(inputs, known)
 
     def run(self, making: Making) -> None:
-        """Fine-tune on the source language for one seed. Unfinished fits are kept in the folder ``<stage>.work``."""
+        """Fine-tune on the source language for one seed. Unfinished fits are kept in the folder ``<stage>.work``.
+
+        Raises:
+            InputError: A model or the items cannot be opened or do not fit, or a file has changed since the work began.
+        """
         from probes.models.opening import languages_of, write_model
         from probes.stages.opened import ModelRequest, open_models
         from probes.stages.shared_finetunes import shared_places

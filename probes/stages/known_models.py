@@ -32,7 +32,11 @@ class KnownModels:
 
     @cached_property
     def run(self) -> PretrainConfig | None:
-        """Settings of the pretraining run, or None for another model."""
+        """Settings of the pretraining run, or None for another model.
+
+        Raises:
+            InputError: The model is a folder that does not exist, or the settings of the run are invalid.
+        """
         return self.root.config if isinstance(self.root, PretrainStage) else run_config(self.root)
 
     @property
@@ -51,7 +55,11 @@ class KnownModels:
         return next((one.source for one in languages if one.name == language), None)
 
     def limits(self, model: str | None = CellModel.ORIGINAL) -> ModelLimits | None:
-        """Return the limits of a model, given by its name or a ``CellModel``, or None if they are not known."""
+        """Return the limits of a model, given by its name or a ``CellModel``, or None if they are not known.
+
+        Raises:
+            InputError: A folder does not exist or does not hold a model, or the model is not in the offline cache.
+        """
         found: PretrainStage | str | None = model
         if model == CellModel.TARGET:
             found = self.target
@@ -62,13 +70,20 @@ class KnownModels:
         return None if found is None else self._inputs.limits(found)
 
     def all_limits(self, *models: str | None) -> list[ModelLimits]:
-        """Return the known limits of some models, without the models whose limits are not known."""
+        """Return the known limits of some models, without the models whose limits are not known.
+
+        Raises:
+            InputError: As in ``limits``.
+        """
         return [limits for limits in map(self.limits, models) if limits is not None]
 
     def length(self, config: TransferConfig) -> int:
         """Return the number of tokens that all models of a transfer can read in a row.
 
         If no limit is known, the result is the length of ``config``, or else the default READS.
+
+        Raises:
+            InputError: As in ``limits``.
         """
         from probes.transfer.tasks.base import READS  # with torch
 
@@ -76,7 +91,12 @@ class KnownModels:
         return min((limits.positions for limits in known), default=config.length or READS)
 
     def check_constructed(self, language: str | None, natural: bool) -> None:
-        """Raise InputError if the languages have no sentence pairs by construction, so that settings must name some."""
+        """Raise InputError if the languages have no sentence pairs by construction, so that settings must name some.
+
+        Args:
+            language: The target language (default: the first derived language of a run).
+            natural: True if the settings describe a natural target language, with sentences of its own.
+        """
         from probes.models.aligned import check_constructed  # with torch
 
         same = False

@@ -34,7 +34,13 @@ def make(stage: Stage, store: Store, report: Report) -> None:
 
 
 class Making:
-    """A stage that is being made: its place in the store, its parents, and the user's files that it reads."""
+    """A stage that is being made: its place in the store, its parents, and the user's files that it reads.
+
+    Args:
+        stage: The stage, with its key.
+        store: The store with the stage and its parents.
+        report: Function that receives the progress.
+    """
 
     def __init__(self, stage: Stage, store: Store, report: Report) -> None:
         self.stage, self.store, self.report = stage, store, report
@@ -84,6 +90,9 @@ class Making:
 
         If the last checkpoint is sound, nothing is trained and only the export is written again. A finished run without
         a sound checkpoint starts again. A run that lost a file of its training, such as the log, also starts again.
+
+        Raises:
+            InputError: The record of the checksums of the run is damaged.
         """
         from pretrain.checkpoints import is_sound  # with torch
         from pretrain.folder import steps_in

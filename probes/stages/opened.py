@@ -20,7 +20,7 @@ class OpenedModels:
 
     Attributes:
         pretrained: The model, or two models, with the two languages.
-        folders: Reference, such as ``cell:model`` → folder or name of the model.
+        folders: Reference to a model of the cell, as in ``CellModel`` → folder or name of the model.
     """
 
     pretrained: Pretrained
@@ -32,7 +32,7 @@ class ModelRequest:
     """The languages and further models that are opened together with the model of a stage.
 
     Attributes:
-        language: The target language (default: the first derived language of a run).
+        language: The target language. None stands for the first derived language of a run.
         natural: True if the target language is natural, with sentences of its own.
         target_model: Name of, or reference to, the model that reads the target language.
         before: Name of, or reference to, the original model f⁰ of continual learning (default: the model before its

@@ -34,6 +34,7 @@ class ParseStage(Stage):
     """Parsing of one part of a text. The parses are in the cache, and the folder of the stage holds their number.
 
     Attributes:
+        config: The part of the text, and its parser.
         cache: Folder of the cache, which all nodes share. The key of the stage does not cover the folder.
         workers: Number of processes. The key of the stage does not cover this number.
     """

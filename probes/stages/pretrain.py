@@ -26,6 +26,7 @@ class PretrainStage(Stage):
     """Pretraining of a model.
 
     Attributes:
+        config: Settings of the pretraining.
         init_from: The run from whose export of the first language the model is initialised, or None.
     """
 
@@ -67,7 +68,7 @@ class PretrainStage(Stage):
         return limits_of_run(self.config, None if self.init_from is None else self.init_from.config)
 
     def check(self, inputs: Inputs) -> None:
-        """Raise InputError if the config needs several processes, or an input is missing or does not fit."""
+        """Raise InputError if the config needs several processes, or a tracker or input is missing or does not fit."""
         from pretrain.trackers import check_trackers
         from pretrain.unread import check_read
 
@@ -110,7 +111,13 @@ class PretrainStage(Stage):
         return self.config.model_copy(update={"start": start})
 
     def run(self, making: Making) -> None:
-        """Train the model, or continue an unfinished training. At SIGTERM, save and raise Stopped."""
+        """Train the model, or continue an unfinished training.
+
+        Raises:
+            InputError: The initial model is not finished or is damaged, an input cannot be read or has changed since
+                the work began, or training fails.
+            Stopped: After SIGTERM. The progress has been saved.
+        """
         from pretrain.prepare import prepare
         from pretrain.run import pretrain
         from pretrain.stopping import on_sigterm
@@ -125,7 +132,7 @@ class PretrainStage(Stage):
 
 
 def root_of(model: Stage | str) -> PretrainStage | str:
-    """Return the model from which another one was adjusted or fine-tuned, or else the model itself."""
+    """Return the model from which ``model`` was adjusted or fine-tuned, or else ``model`` itself."""
     while isinstance(model, ModelStage):
         model = model.model
     assert isinstance(model, PretrainStage | str), "weights begin with a pretraining or a named model"

@@ -32,6 +32,7 @@ class ProbeStage(ModelStage):
     """Run of the probes of one config on a model, or on two.
 
     Attributes:
+        config: Settings of the probes.
         model: The model, or the name of a model that the study does not make.
         target_model: The pretraining whose model reads the target language, or None.
         name: Name of the probe in the study.
@@ -82,7 +83,7 @@ class ProbeStage(ModelStage):
     # --- the check ---
 
     def check(self, inputs: Inputs) -> None:
-        """Check everything that the probes need.
+        """Check the settings of the probes, and the texts, models and packages that the probes read.
 
         Raises:
             InputError: A text, model, language, layer, parser or package is missing, sentences are longer than a model
@@ -150,7 +151,12 @@ class ProbeStage(ModelStage):
     # --- the work ---
 
     def run(self, making: Making) -> None:
-        """Run the probes, and write their numbers, figures and page. Missing checkpoints are trained again first."""
+        """Run the probes, and write their numbers, figures and page. Missing checkpoints are trained again first.
+
+        Raises:
+            InputError: A model cannot be opened, a probe cannot measure it, or a file has changed since the work began.
+            Stopped: After SIGTERM while checkpoints are trained again. The progress has been saved.
+        """
         from probes.measures.probe_command import measure
         from probes.measures.probe_input import ProbeInput
         from probes.stages.opened import ModelRequest, open_models

@@ -25,7 +25,10 @@ FITS = "fits"
 
 
 def shared_places(stage: Stage, store: Store) -> dict[Role, SharedPlace]:
-    """Return the places of the fine-tunings of a stage that other stages may need: language of training → place."""
+    """Return the place in the store of each fine-tuning of a stage: language of training → place.
+
+    Other stages with the same fine-tuning have the same place.
+    """
     return {role: _place(key, store) for role, key in stage.finetune_keys(StageKeys(ContentHashes(store))).items()}
 
 
@@ -34,12 +37,15 @@ def _place(key: str, store: Store) -> SharedPlace:
 
 
 def left_places(store: Store) -> list[SharedPlace]:
-    """Return all places in a store. Killed runners left those that no running study uses."""
+    """Return the places of all shared fine-tunings in a store.
+
+    Running studies use some of them. A place that no running study uses was left by a killed runner.
+    """
     return [_place(folder.name, store) for folder in sorted((store.root / FITS).glob("*"))]
 
 
 class SharedFinetunes:
-    """The places of the fine-tunings that at least two unfinished stages need. The constructor makes their folders.
+    """Places of the fine-tunings that at least two unfinished stages need. The constructor makes their folders.
 
     Args:
         stages: The unfinished stages.

@@ -71,7 +71,11 @@ class TransferStage(FinetuneStage):
             check_columns(config.train_language, splits)
 
     def run(self, making: Making) -> None:
-        """Fine-tune and test for one seed. Unfinished fits are kept in the folder ``<stage>.work``."""
+        """Fine-tune and test for one seed. Unfinished fits are kept in the folder ``<stage>.work``.
+
+        Raises:
+            InputError: A model or the items cannot be opened or do not fit, or a file has changed since the work began.
+        """
         from probes.stages.opened import ModelRequest, open_models
         from probes.stages.shared_finetunes import shared_places
         from probes.transfer import result as results
