@@ -60,7 +60,7 @@ def is_key(axis: str) -> bool:
 
 
 def is_value(one: Any, other: Any) -> bool:
-    """Return whether two values are equal. Numbers are compared by value (10 equals 10.0), others by their JSON."""
+    """Return whether two values are equal. Numbers are compared by value (10 equals 10.0), other values as JSON."""
     numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (one, other))
     return bool(one == other) if numbers else _text(one) == _text(other)
 

@@ -60,7 +60,7 @@ def check_task(
         assigned_to_all: Fixed settings of all tasks: keys → value.
 
     Raises:
-        InputError: A check fails.
+        InputError: The task has no kind, or overrides a fixed setting of all tasks.
     """
     if "task" not in own and "task" not in common:
         hint = f"{did_you_mean(name, list(TASKS))}set it to one of {', '.join(TASKS)}"
@@ -100,6 +100,9 @@ class CellBuilder:
         study: The study.
         path: The file of the study, or None. The names of base files are relative to its folder.
         assignments: Texts ``KEY=VALUE`` that changed the study. A task must not override one of ``transfer``.
+
+    Raises:
+        InputError: An assignment to ``transfer`` is malformed.
     """
 
     def __init__(self, study: StudyConfig, path: Path | None, assignments: Sequence[str] = ()) -> None:

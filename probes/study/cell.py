@@ -27,15 +27,15 @@ class Cell:
         labels: Axis → label.
         overrides: The changes to the settings of the study: dotted key → value.
         pretrain: Settings of the pretraining, or None if the cell has a ``model``.
-        target_model: Settings of the second pretraining, whose model reads the target language.
-        model: Name or folder of a model in place of ``pretrain``.
-        adjust: Settings of the adjustment. Its ``model`` is the placeholder ``cell:model``.
+        target_model: Settings of the second pretraining, whose model reads the target language, or None.
+        model: Name or folder of a model in place of ``pretrain``, or None.
+        adjust: Settings of the adjustment, or None. Their ``model`` is the placeholder ``cell:model``.
         tasks: Settings of the transfers by name. If there is a second model, ``target_model`` is ``cell:second``.
         probes: Settings of the probes by name. If there is a second model, ``model2`` is ``cell:second``.
-        finetuned: Settings of the fine-tuning after which the probes read the model.
-        finetuned_seed: Seed of this fine-tuning.
-        init_from: Settings of the run from which ``pretrain`` is initialised. The ``start.model`` of ``pretrain`` is
-            then ``cell:start``, the export of the first language of this run.
+        finetuned: Settings of the fine-tuning after which the probes read the model, or None.
+        finetuned_seed: Seed of this fine-tuning, or 0 without one.
+        init_from: Settings of the run from which ``pretrain`` is initialised, or None. With such a run, the
+            ``start.model`` of ``pretrain`` is ``cell:start``, the export of the first language of the run.
         source: Source of the study for all pretrainings of the cell, or None if their configs name the sources.
     """
 
@@ -79,8 +79,8 @@ class Cell:
     def placed(self, error: InputError, section: Sequence[str]) -> InputError:
         """Return an error of a config with its place in the study.
 
-        ``section`` has the keys of the config in the study. An error about the source of the whole study belongs to no
-        section and gets no keys.
+        ``section`` has the keys of the config in the study, which precede the keys of the error. An error about the
+        source of the whole study belongs to no section, so its keys do not change.
         """
         if self.source is not None and error.keys == ("source",):
             return error.inside()

@@ -34,6 +34,9 @@ def load_study(path: Path, assignments: list[str], smoke: bool = False) -> tuple
         assignments: Texts ``KEY=VALUE`` that change the study.
         smoke: True to return ``smoke_study`` of the study.
 
+    Returns:
+        The study, with the hash of all cells and absolute paths of papers and claims, and its cells.
+
     Raises:
         InputError: A setting is wrong. Nothing has been written.
     """

@@ -17,9 +17,10 @@ _ABSENT = object()
 
 
 def common_settings(cells: Sequence[Cell]) -> dict[str, Any]:
-    """Return the settings of the cells by part (``pretrain``, ``tasks`` …) as JSON.
+    """Return the settings of the cells by part (``pretrain``, ``tasks`` …) as JSON values.
 
-    A setting that differs between cells has the value ``DIFFERS``.
+    A setting that differs between cells has the value ``DIFFERS``. Renamed sections have their former names, as in
+    study.json. There must be at least one cell.
     """
     names = (*PARTS, "model")
     parts = {RECORDED_AS.get(name, name): _of_all(getattr(cell, name) for cell in cells) for name in names}

@@ -39,7 +39,7 @@ class Comparison:
     def matched(self, conditions: Sequence[T], labels_of: Callable[[T], Labels]) -> Iterator[tuple[T, ...]]:
         """Yield one condition for each side, once for each combination of labels of the other axes.
 
-        A combination that lacks a side is left out.
+        A combination that lacks a side is left out. If several conditions match a side, the first of them is used.
 
         Args:
             conditions: The conditions to choose from.
@@ -112,7 +112,7 @@ def _label(value: Any) -> str:
 
 
 def check_comparisons(entries: Sequence[Any], cells: Sequence[Labels]) -> None:
-    """Raise InputError for a comparison of conditions that the study does not have.
+    """Raise InputError for a malformed comparison, and for one whose conditions the study does not have.
 
     Args:
         entries: The entries of ``compare``.

@@ -155,7 +155,7 @@ class StudyConfig(StrictModel):
         return value
 
     def contains(self, content: str) -> None:
-        """Store the hash of all cell settings, which covers the content of ``base`` files."""
+        """Store ``content``, the hash of all cell settings, which covers the content of ``base`` files."""
         self._content = content
 
     def beside(self, folder: Path) -> StudyConfig:
@@ -190,7 +190,10 @@ class StudyConfig(StrictModel):
 
 
 def check_part_name(root: str, name: str) -> None:
-    """Raise InputError for a name that no task or probe can have. ``root`` is tasks or probes."""
+    """Raise InputError if a task or probe cannot have a name. ``root`` is ``tasks`` or ``probes``.
+
+    The name must be a safe file name without a dot. Some names of probes are reserved (OF_RUNS).
+    """
     safe_name(name, "name of a task or probe")
     if "." in name:
         reason = f"the name {name!r} has a dot, so an axis cannot name its keys"

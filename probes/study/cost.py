@@ -92,7 +92,7 @@ class StudyCost:
 
     @property
     def excess(self) -> str:
-        """Description of the limits that are exceeded, or an empty text."""
+        """Description of how the forecast exceeds MOST_SECONDS or the free disk, or "" if it does not."""
         found = [f"takes {self._forecast(self.device)}"] if self.seconds > MOST_SECONDS else []
         if self.disk > self.free:
             found.append(f"needs about {decimal(self.disk)} of disk, of which {decimal(self.free)} are free")
@@ -130,7 +130,11 @@ class StudyCost:
 
 
 def study_cost(run: StudyRun) -> StudyCost:
-    """Return the cost of the unfinished stages of a run. Nothing is written."""
+    """Return the cost of the unfinished stages of a run. Nothing is written.
+
+    Raises:
+        InputError: An option of Slurm is wrong.
+    """
     stages, there = run.to_do(), run.store.root.absolute()
     while not there.exists():
         there = there.parent
@@ -139,7 +143,7 @@ def study_cost(run: StudyRun) -> StudyCost:
 
 
 def check_cost(run: StudyRun, name: Path) -> None:
-    """Raise InputError if unfinished stages exceed the limits of time and disk.
+    """Check that the unfinished stages of a study do not exceed the limits of time and disk.
 
     With ``--yes`` and for a smoke run, nothing is checked.
 
@@ -148,7 +152,7 @@ def check_cost(run: StudyRun, name: Path) -> None:
         name: The name or file of the study, for the error.
 
     Raises:
-        InputError: The forecast exceeds ``MOST_SECONDS`` or the free disk.
+        InputError: The forecast exceeds ``MOST_SECONDS`` or the free disk, or an option of Slurm is wrong.
     """
     if run.options.yes or run.options.smoke or not run.to_do():
         return

@@ -44,16 +44,24 @@ class Device:
     narrow: float = 1.0
 
     def seconds(self, flops: float, precision: str, width: int) -> float:
-        """Return the seconds for ``flops`` operations, spread over the devices, with a model of some width.
+        """Return the seconds for floating-point operations that are spread over the devices.
 
-        A precision that was not measured has the lowest rate. ``width`` is the hidden size of the model.
+        The time is flops / (rate · number), where a model below the width NARROW reaches ``narrow`` of the rate.
+
+        Args:
+            flops: Number of floating-point operations.
+            precision: Number format. A precision that was not measured has the lowest rate.
+            width: Hidden size of the model.
         """
         rate = self.rates.get(precision, min(self.rates.values()))
         return flops / (rate * (self.narrow if width < NARROW else 1.0)) / self.number
 
 
 def gpu(name: str, number: int = 1) -> Device:
-    """Return GPUs at the measured share of their peak. An unknown GPU has the peak of ``KNOWN_GPU``."""
+    """Return a device of ``number`` GPUs with the name ``name``, at the measured share of their peak in bfloat16.
+
+    An unknown GPU has the peak of ``KNOWN_GPU``.
+    """
     peak, like = peak_of(name) or peak_of(name.upper()), ""
     if peak is None:
         peak, like = PEAKS["H200"], f" (as on an {KNOWN_GPU})"
@@ -63,7 +71,11 @@ def gpu(name: str, number: int = 1) -> Device:
 
 
 def device_of(options: StudyOptions, machine: Machine) -> Device:
-    """Return the devices of a study: its GPUs, or else processor cores. With Slurm these are the devices of a job."""
+    """Return the devices of a study: its GPUs, or else processor cores. With Slurm these are the devices of a job.
+
+    Raises:
+        InputError: An option of Slurm is wrong.
+    """
     number = cores()
     if options.executor == "slurm":
         job = read_options(options.slurm).of("pretrain")
@@ -76,6 +88,6 @@ def device_of(options: StudyOptions, machine: Machine) -> Device:
 
 
 def processor(cores: int) -> Device:
-    """Return a number of processor cores at their measured rate, which share the work."""
+    """Return a device of ``cores`` processor cores that share the work, at their measured rate."""
     rates = {precision: cores * rate for precision, rate in OF_CORE.items()}
     return Device(f"{cores} processor core{'s' * (cores > 1)}", rates, narrow=SHARE_OF_NARROW)

@@ -58,13 +58,21 @@ class Section:
 
         A change of ``base``, or of one of its entries by index, replaces base files. All other settings still take
         precedence over the new files.
+
+        Raises:
+            InputError: A change of ``base`` has an index outside the list, or keys inside a single value.
         """
         if keys[0] == BASE:
             return replace(self, base=assigned(self.base, keys[1:], value))
         return replace(self, changes=(*self.changes, (keys, value)))
 
     def data(self, read: Callable[[Any], Mapping[str, Any]]) -> dict[str, Any]:
-        """Return the merged settings. ``read`` is a function from the names of base files to their settings."""
+        """Return the merged settings. ``read`` is a function from the names of base files to their settings.
+
+        Raises:
+            InputError: A base file cannot be read, or a change sets a key inside a single value or an index outside its
+                list.
+        """
         whole: dict[str, Any] = merged(read(self.base), self.own)
         return reduce(lambda data, change: assigned(data, *change), self.changes, whole)
 
@@ -104,7 +112,8 @@ class Draft:
         """Apply one change.
 
         Raises:
-            InputError: The study lacks the section of the key, or the value has a wrong type.
+            InputError: The study lacks the section of the key, the value has a wrong type, or a task or probe cannot
+                have its name.
         """
         try:
             self._apply(setting_keys(setting), setting.value)

@@ -295,7 +295,7 @@ class Unused:
     Attributes:
         folder: The folder of the stage.
         label: Description of the stage.
-        size: Size in bytes.
+        size: Size of the folder in bytes.
     """
 
     folder: Path

@@ -24,7 +24,7 @@ class CellStage(NamedTuple):
         name: Name in the cell and in ``study.json``: ``pretrain``, ``probe NAME``, ``probe NAME step N``,
             ``transfer TASK seed N``.
         section: Keys of the config of the stage in the study file. The alignment has no config and no keys.
-            stage: The stage, with its key.
+        stage: The stage, with its key.
     """
 
     name: str
@@ -52,7 +52,13 @@ class Graph:
 
 
 def graph(cells: Sequence[Cell], seeds: Sequence[int], keys: StageKeys | None = None) -> Graph:
-    """Return the graph of all cells. ``seeds`` are the seeds of fine-tuning."""
+    """Return the graph of the stages of all cells.
+
+    Args:
+        cells: The cells.
+        seeds: The seeds of fine-tuning.
+        keys: Cache of the keys of stages (default: keys that cover the content of references).
+    """
     whole, keys = Graph(), keys or StageKeys(ContentHashes())
     for cell in cells:
         of_cell = whole.of_cell[cell.name] = {}
@@ -63,7 +69,13 @@ def graph(cells: Sequence[Cell], seeds: Sequence[int], keys: StageKeys | None = 
 
 
 def stages_of(cell: Cell, seeds: Sequence[int], keys: StageKeys) -> Iterator[CellStage]:
-    """Yield the stages of one cell, parents first. ``seeds`` are the seeds of fine-tuning."""
+    """Yield the stages of one cell, parents first.
+
+    Args:
+        cell: The cell.
+        seeds: The seeds of fine-tuning.
+        keys: Cache of the keys of stages.
+    """
 
     def of_section(section: str, stage: Stage) -> CellStage:
         return CellStage(RECORDED_AS.get(section, section), (section,), stage)

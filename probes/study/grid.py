@@ -133,7 +133,8 @@ class GridConfig(StrictModel):
         """Return the combinations in the order of the YAML, the last axis fastest, the entries of ``include`` last.
 
         Raises:
-            InputError: An entry of exclude or include names an axis, value or label that the grid does not have.
+            InputError: An entry of exclude or include is empty, or names an axis, key, value or label that the grid
+                does not have. An entry of exclude matches no cell, or an entry of include has a malformed label.
         """
         labels = self._labels()
         axes: dict[str, list[Choice]] = {
@@ -232,7 +233,8 @@ def with_assignments(data: Mapping[str, Any], assignments: Sequence[str]) -> dic
     ``synthlang.config.override`` applies any other key.
 
     Raises:
-        InputError: A text is not an assignment, or its key names no place in the study.
+        InputError: A text is not an assignment, its key names no place in the study, or null removes a label that the
+            axis does not have.
     """
     result = dict(data)
     for assignment in assignments:

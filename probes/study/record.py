@@ -187,7 +187,11 @@ def check_store(root: Path) -> None:
 
 
 def studies_of(root: Path) -> list[Path]:
-    """Return the folders of the studies that use a store and still exist."""
+    """Return the folders of the studies that use a store and still exist.
+
+    Raises:
+        InputError: The list of studies in the store cannot be read, or has another format.
+    """
     folders = [Path(os.path.normpath(root / name)) for name in _studies(root)]
     return [folder for folder in folders if (folder / STUDY).exists()]
 
@@ -207,6 +211,9 @@ def registered(store: Store, folder: Path) -> Iterator[None]:
 
     No weights of the store are deleted inside the block. A study that writes its study.json in the block, and looks for
     finished stages afterwards, therefore does not lose weights that it needs.
+
+    Raises:
+        InputError: The list of studies in the store cannot be read, or has another format.
     """
     with store.lock(*LIST):
         path = store.root / STUDIES

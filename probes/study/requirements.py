@@ -142,7 +142,10 @@ def _of_study(name: str) -> Requirements:
 
 @contextmanager
 def _placeholders() -> Iterator[None]:
-    """Work in an empty folder with a placeholder for each dictionary, which is part of a language and must be there."""
+    """Work in an empty folder with a placeholder file for each dictionary of the catalogue.
+
+    A dictionary is part of a language, so the language cannot be built without the file.
+    """
     with TemporaryDirectory() as folder, chdir(folder):
         for name in data_sets():
             if entry(name).layout == "dictionary":

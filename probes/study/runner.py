@@ -80,12 +80,15 @@ class StudyRun:
         cells: The state of each cell.
         store: The store of the stages.
         graph: The stages of all cells.
+        digests: The content hashes of the store.
+        tables: The measurements of the finished stages.
+        seconds: Name of the folder of a finished stage → seconds that the stage took.
         chosen: Names of the chosen cells.
         done: Keys of the finished stages (see ``look``).
         changed: Description of the changes since the last start in this folder, or "" without changes.
 
     Raises:
-        InputError: A check fails.
+        InputError: The folder or the store holds other files, no cell matches ``only``, or a cell cannot run.
     """
 
     def __init__(self, study: StudyConfig, cells: Sequence[Cell], folder: Path, options: StudyOptions) -> None:
@@ -128,7 +131,7 @@ class StudyRun:
         """Check every chosen cell that is not finished.
 
         Raises:
-            InputError: A cell cannot run.
+            InputError: A cell cannot run, for instance because it needs weights that ``synthlang gc`` deleted.
         """
         left = {cell.name for cell in self.cells if cell.name in self.chosen and cell.status != "done"}
         if left:
@@ -185,7 +188,7 @@ class StudyRun:
             say: Function that receives a line of text for the user.
 
         Raises:
-            InputError: Another process runs the study.
+            InputError: Another process runs the study, or the executor cannot make stages.
             Stopped: After SIGTERM inside ``pretrain.stopping.watching``.
         """
         with only_writer(self.folder):
@@ -223,7 +226,7 @@ class StudyRun:
         return newest_report(self.folder, self.study.model_dump(mode="json", include={"claims", "paper"}))
 
     def save(self) -> None:
-        """Write the record, the logs and the tables."""
+        """Write study.json, the logs of failed cells, and the tables of measurements."""
         self._fill_cells()
         self._write_record()
         write_logs(self.folder, self.cells, self._gone)

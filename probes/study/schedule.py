@@ -19,6 +19,9 @@ class Schedule:
         stages: All stages: key → stage, parents first and cell by cell, so that a started cell is finished first.
         done: The keys of the finished stages.
         retry: Number of further tries of a failed stage.
+
+    Attributes:
+        failed: Key → outcome of each stage that failed, or was not run because of a failed stage.
     """
 
     def __init__(self, stages: Mapping[str, Stage], done: Collection[str], retry: int = 0) -> None:

@@ -58,6 +58,10 @@ class Search:
     Raises:
         InputError: An option is wrong, the store has another format, or the study cannot be searched. Such a study has
             ``zip``, no axis, no pretraining, or no perplexity at a rung.
+
+    Attributes:
+        store: The store of the stages.
+        space: Axis → labels that a trial may have.
     """
 
     def __init__(self, study: StudyConfig, path: Path, folder: Path, options: SearchOptions) -> None:
@@ -99,8 +103,8 @@ class Search:
             say: Function that receives a line of text for the user.
 
         Raises:
-            InputError: Optuna is not installed.
-            Stopped: After SIGTERM.
+            InputError: Optuna is not installed, or the list of studies in the store cannot be read.
+            Stopped: After ``stop`` was set, as by SIGTERM. The stopped trial is continued by the next start.
         """
         trials = self._opened()
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -246,5 +250,5 @@ def tried(trials: optuna.Study) -> list[optuna.trial.FrozenTrial]:
 
 
 def ranked(trials: Sequence[optuna.trial.FrozenTrial]) -> list[optuna.trial.FrozenTrial]:
-    """Return trials by the step they reached, the latest first, then by perplexity, the lowest first."""
+    """Sort trials by the last step that they reached, the latest first, then by perplexity, the lowest first."""
     return sorted(trials, key=lambda t: (-(t.last_step or 0), t.intermediate_values.get(t.last_step or 0, math.inf)))

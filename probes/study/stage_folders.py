@@ -64,5 +64,5 @@ def stages_read(cells: Iterable[Cell]) -> list[str]:
 
 
 def cell_stage(name: str, key: str) -> str:
-    """Return the folder name of a stage from its key and its name in a cell, such as ``transfer pos seed 0``."""
+    """Return the folder name of a stage, given its key and its name in a cell, such as ``transfer pos seed 0``."""
     return f"{RUN_STAGES.get(name, name.partition(' ')[0])}-{key}"

@@ -130,10 +130,15 @@ class SlurmExecutor:
         assignments: Options of Slurm, as ``KEY=VALUE`` or ``KIND.KEY=VALUE``.
 
     Raises:
-        InputError: An option is wrong, or this machine cannot submit jobs.
+        InputError: An option is wrong, this machine cannot submit jobs, or jobs.json has another format.
 
     Attributes:
+        options: The options of Slurm.
+        store: The store, with an absolute path.
+        folder: The folder ``slurm`` of the study.
+        path: The file jobs.json.
         jobs: Key of a stage → id of its last job, as in jobs.json.
+        size: Largest number of jobs in the next array. A limit of the cluster reduces it.
     """
 
     def __init__(self, store: Store, folder: Path, assignments: Sequence[str] = ()) -> None:
@@ -169,7 +174,8 @@ class SlurmExecutor:
         A stage whose parent fails leaves the queue. The next start of the study may submit it again.
 
         Raises:
-            InputError: The cluster does not accept all stages now. The accepted ones are recorded for the next start.
+            InputError: The cluster does not answer, refuses a job, or does not accept all stages now. The accepted
+                stages are recorded for the next start.
         """
         if not self._look():
             raise InputError("squeue does not answer", hint="run the same command again", code="failed")
@@ -181,7 +187,11 @@ class SlurmExecutor:
             raise InputError(str(full), hint="run the same command again for the rest", code="failed") from full
 
     def wait(self, report: Report, timeout: float) -> list[StageOutcome]:
-        """Return the outcomes of ended stages. The disk is checked every second, the queue every ``poll`` seconds."""
+        """Return the outcomes of ended stages. The disk is checked every second, the queue every ``poll`` seconds.
+
+        Raises:
+            InputError: sbatch refuses a job for another reason than a limit on the number of jobs.
+        """
         end = time.monotonic() + timeout
         while True:
             self._send()
@@ -199,7 +209,7 @@ class SlurmExecutor:
         """Leave the jobs to Slurm. The next start finds them."""
 
     def record(self, key: str) -> Path:
-        """Return the file of a stage's outcome."""
+        """Return the file to which the job of the stage with this key writes its outcome."""
         return self.folder / "records" / f"{key}.json"
 
     def log_path(self, job: str) -> Path:
