@@ -34,8 +34,8 @@ def pretrain(
         language, and ``metrics.jsonl`` holds the losses.
 
     Raises:
-        InputError: The config or its data is wrong, the folder holds something else, the memory is too small, or a loss
-            or weight is not finite.
+        InputError: The config or its data is wrong. The folder holds something else, or another process writes it. The
+            memory or the disk is too small. A loss or weight is not finite.
         SystemExit: SIGTERM ended the run after a checkpoint was saved (code 143).
     """
     from pretrain.train import run
@@ -58,7 +58,7 @@ def run_adjustment(
     smoke: bool = False,
     threads: int | None = None,
 ) -> Path:
-    """Fine-tune a finished model so that aligned words of sentence pairs move together and others stay in place.
+    """Fine-tune a finished model so that aligned words of sentence pairs move together and other words stay in place.
 
     Args:
         model: A finished run, a model folder or a name on the hub (default: the model of the config).
@@ -73,8 +73,8 @@ def run_adjustment(
         each language if ``model`` is a pretraining run.
 
     Raises:
-        InputError: The config, the model or the word-aligned text is wrong, the folder holds something else, or a loss
-            or weight is not finite.
+        InputError: The config, the model or the word-aligned text is wrong. The folder holds something else, or another
+            process writes it. The disk is full. A loss or weight is not finite.
         SystemExit: SIGTERM ended the adjustment after a checkpoint was saved (code 143).
     """
     from pretrain.adjust.adjust_command import adjust_command
@@ -93,7 +93,7 @@ def push(folder: str | Path, repo: str, *, public: bool = False) -> str:
         folder: A run, which becomes a repository with a folder for each language, or ``RUN/export/LANGUAGE``, which
             becomes a repository itself. An adjustment of a single model has its files at the top of the repository.
         repo: NAME or USER/NAME.
-        public: True to make a new repository public (default: private). An existing one keeps its visibility.
+        public: True to make a new repository public (default: private). An existing repository keeps its visibility.
 
     Raises:
         InputError: The folder is not a finished run or its export was changed, the name is not valid, or the upload

@@ -153,9 +153,10 @@ def pair_credits(
         parent: Rows of the source language, [n, d]. The caller leaves out special tokens and types that never occur in
             training, here and in ``derived``, since all rows are candidates.
         derived: Rows of the other language, [m, d].
-        pairs: Rows of words that translate each other in ``parent`` and in ``derived``, [q, 2]. A word may be in
-            several pairs. The caller leaves out types whose translation is their own row.
-        shared: Places of the rows that both languages share, [s, 2]. A shared row competes for all words but its own.
+        pairs: Rows of words that translate each other in ``parent`` and in ``derived``, [q, 2] int64. A word may be
+            in several pairs. The caller leaves out types whose translation is their own row.
+        shared: Numbers of the rows that both languages share, in ``parent`` and in ``derived``, [s, 2] int64. A shared
+            row competes for all words but its own.
         k: Number of neighbours for CSLS, limited to the number of rows.
         chunk: Number of rows of each side whose product is in memory at once.
         report: Function that shows progress.

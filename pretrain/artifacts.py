@@ -48,7 +48,7 @@ class Parallel:
         right: Number of the language of the right side.
         left_shards: The token ids of the left text.
         right_shards: The token ids of the right text.
-        rows: Rows of the sentences of each pair in the left and in the right text, [n, 2].
+        rows: Rows of the sentences of each pair in the left and in the right text, [n, 2] int64.
     """
 
     left: int

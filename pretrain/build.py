@@ -71,7 +71,8 @@ def trained_model(run: Path, config: PretrainConfig, artifacts: Artifacts, step:
     """Return the model of a finished run at a step (default: at the checkpoint that its config selects).
 
     Raises:
-        InputError: The checkpoint is damaged, gone, of another version, or does not fit the config.
+        InputError: The checkpoint is damaged, gone, of another version, or does not fit the config. The checkpoint that
+            the run started from cannot be used (see ``from_hf``).
     """
     folder = run / "checkpoints"
     path = selected_checkpoint(folder, config.steps) if step is None else checkpoint_at(folder, step)
@@ -174,7 +175,7 @@ def build_masker(config: PretrainConfig, artifacts: Artifacts, for_dev: bool = F
 def sampling_weights(
     monolingual: Sequence[RowSource], sizes: Sequence[float], exponent: float, parallel: Sequence[RowSource] = ()
 ) -> tuple[Fraction, ...]:
-    """Return the share of each source, monolingual ones first. The shares sum to 1.
+    """Return the share of each source, monolingual sources first. The shares sum to 1.
 
     Among monolingual rows a language has q ∝ size ** exponent, where size is its number of sentences (Lample &
     Conneau 2019, section 3.1) or a given number. A source of sentence pairs has the share of its rows in all rows.
@@ -182,7 +183,7 @@ def sampling_weights(
     Args:
         monolingual: Sources of rows of one language.
         sizes: Size of the language of each monolingual source.
-        exponent: Exponent of the sizes, 0 for equal shares and 1 for proportional ones.
+        exponent: Exponent of the sizes, 0 for equal shares and 1 for shares in proportion to the sizes.
         parallel: Sources of rows of sentence pairs.
     """
     powers = [Fraction(float(size) ** exponent) for size in sizes]

@@ -48,25 +48,29 @@ class ModelSize:
 
     @property
     def parameters(self) -> int:
-        """Number of weights, with biases and LayerNorms. The output is tied to the word embeddings."""
+        """Number of weights, with biases and LayerNorms. The output is tied to the word embeddings.
+
+        With d = ``hidden`` and f = ``feed_forward``, a layer has 4d² + 2df + f + 9d weights.
+        """
         d, ff = self.hidden, self.feed_forward
         layer = 4 * d * d + 2 * d * ff + ff + 9 * d
         head = d * d + 3 * d if self.dense else 0
         return (self.layers + self.copies) * layer + self.words * (d + self.biased) + self.others * d + 2 * d + head
 
     def flops_of_layer(self, length: int, queries: int) -> int:
-        """Return the operations of a layer in the forward pass of a row of ``length`` tokens.
+        """Return the number of operations of a layer in the forward pass of a row of ``length`` tokens.
 
-        The layer has outputs at ``queries`` positions only.
+        The layer has outputs at ``queries`` positions only. With t = ``length``, q = ``queries``, d = ``hidden`` and
+        f = ``feed_forward``, the number is 2 · (2td² + 2qd² + 2qtd + 2qdf).
         """
         t, d = length, self.hidden
         # projections to keys and values, projections from and to queries, attention, feed-forward
         return 2 * (2 * t * d * d + 2 * queries * d * d + 2 * queries * t * d + 2 * queries * d * self.feed_forward)
 
     def flops_per_token(self, length: int, masked: int) -> float:
-        """Return the operations of the matrix products of a forward and a backward pass for each token of a row.
+        """Return the number of operations for each token of a row, over the matrix products of both passes.
 
-        A product [m, k] × [k, n] has 2mkn operations, and the backward pass has two products for each one of the
+        A product [m, k] × [k, n] has 2mkn operations. The backward pass has two products for each product of the
         forward pass. The last layer and the head compute only the ``masked`` positions of a row, except for keys and
         values. In a decoder these are all positions, and attention counts as if each token saw the whole row.
         Embeddings are looked up and do not count. If all positions are labelled, the result without attention is
@@ -113,6 +117,6 @@ def size_of_run(config: PretrainConfig, ids: int | None = None, exported: bool =
 
 
 def pretraining_flops(config: PretrainConfig, size: ModelSize) -> float:
-    """Return the operations of the forward and backward passes of a whole pretraining. Validation does not count."""
+    """Return the number of operations of all forward and backward passes of a pretraining, without validation."""
     length = config.batch.length
     return config.tokens * size.flops_per_token(length, config.objective.labelled(length))

@@ -22,8 +22,8 @@ def kept_steps(policy: CheckpointConfig, last: int, steps: int | None = None) ->
     Only due steps count, so a checkpoint that was saved when the run was stopped has no effect.
 
     Args:
-        policy: The policy.
-        last: The step.
+        policy: Settings of saving and deleting checkpoints.
+        last: The present step.
         steps: The number of steps of the run (default: ``last``).
 
     >>> kept_steps(CheckpointConfig(every=100, keep=2, archive=400, at=(10, 0.5)), 950)
@@ -72,7 +72,7 @@ CARD = "README.md"  # a page that users may change
 
 
 def export_sizes(run: Path) -> dict[str, int]:
-    """Return the size in bytes of each file of the export, except cards."""
+    """Return the size in bytes of each file of the export by its path in the folder, except cards."""
     folder = run / EXPORT
     names = {path.relative_to(folder): path for path in sorted(folder.rglob("*")) if path.is_file()}
     return {

@@ -126,8 +126,8 @@ def open_base(name: str) -> Base:
     A folder is a model folder, or a finished run or adjustment.
 
     Raises:
-        InputError: The model does not exist, cannot be downloaded, has no safetensors or only an adapter, or it is a
-            run that is not finished or whose languages have different weights.
+        InputError: The model does not exist or cannot be downloaded. It has no safetensors, or only an adapter. It is a
+            run that is not finished, or whose languages have different weights.
     """
     place = user_path(name)
     if place.is_dir():
@@ -160,7 +160,7 @@ def _in_folder(place: Path) -> dict[str, Path]:
 
 
 def _checked(folder: Path) -> Path:
-    """Return the folder if it holds weights that can be read safely."""
+    """Return the folder if it holds weights that can be read safely, else raise InputError."""
     if (folder / ADAPTER).exists():
         reason = f"has an adapter ({ADAPTER}), which is not supported"
         raise InputError(reason, folder, hint="merge the adapter into its model first", code="unsupported")

@@ -238,7 +238,7 @@ class Loop(ABC, Generic[M, B]):
         self.log.cut(self.step or -1)
 
     def save(self) -> None:
-        """Write a checkpoint of the present step, and delete those that the policy no longer keeps.
+        """Write a checkpoint of the present step, and delete checkpoints that the policy no longer keeps.
 
         All processes call this method.
 

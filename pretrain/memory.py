@@ -23,7 +23,7 @@ GROUP = Path("/sys/fs/cgroup/memory.max")
 
 
 def check_memory(config: PretrainConfig, processes: int, device: torch.device, ids: int = SMALLEST) -> None:
-    """Check that the memory suffices for the least need of a run.
+    """Check that the machine and the device have the least memory that a run needs.
 
     Args:
         config: The settings.

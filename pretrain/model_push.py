@@ -40,8 +40,8 @@ def model_repository(folder: Path, repo_id: str, sections: Sequence[tuple[str, s
     """Return the repository of a finished run or adjustment, or of ``RUN/export/LANGUAGE``.
 
     A run becomes a repository with one card, its settings, its log and a folder for each language. An adjustment of a
-    single model has the files of the model beside them. ``RUN/export/LANGUAGE`` becomes a repository with the files of
-    this folder only.
+    single model has the files of the model in place of these folders. ``RUN/export/LANGUAGE`` becomes a repository with
+    the files of this folder only.
 
     Args:
         folder: The folder.

@@ -93,17 +93,18 @@ def nearest(
     """Return the nearest neighbours of ``x`` [n, d] in ``y`` [m, d] and of ``y`` in ``x``.
 
     The work is float32 without TF32 on the device of x. Memory is O(tile² + (n + m) · max(k, top)). Scores closer than
-    TIE are tied. A row of zeros has cosine 0 to everything.
+    TIE are tied. A row of zeros has the cosine 0 to every row.
 
     Args:
         x: A tensor or NumPy array (also a memory map) of any float type, [n, d].
         y: The other set, [m, d].
         pairs: Rows of x and y that should find each other, [q, 2] int64. A row may be in several pairs or in none.
             All rows are candidates.
-        top: Number of nearest rows to list for each query. Under CSLS a list costs more than a credit.
-        queries: Numbers of the rows of x and of y to list, [r] each (None: all rows). Credits do not depend on them.
-        barred: Rows of x and of y that are not candidates of each other, [s, 2], such as an embedding that is in both
-            sets. A row occurs at most once on a side.
+        top: Number of nearest rows to list for each query. Under CSLS, lists take more time than credits.
+        queries: Numbers of the rows of x and of y to list, [r] int64 each (None: all rows). Credits do not depend on
+            these rows.
+        barred: Rows of x and of y that are not candidates of each other, [s, 2] int64, such as an embedding that is in
+            both sets. A row occurs at most once on a side.
         k: Number of neighbours for the densities, limited to the number of rows.
         tile: Number of rows and columns of a tile.
         report: Function that shows progress.

@@ -81,7 +81,10 @@ class Rows:
 
 @contextmanager
 def full_precision(device: str) -> Iterator[None]:
-    """Switch off gradients, TF32 and autocast, whose rounding would change nearest neighbours."""
+    """Switch off gradients, TF32 and the autocast of a type of device during the block.
+
+    The rounding of TF32 and autocast would change nearest neighbours.
+    """
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("highest")
     try:

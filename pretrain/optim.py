@@ -12,7 +12,10 @@ from pretrain.devices import finish
 
 
 def build_optimizer(config: OptimizerConfig, model: nn.Module) -> torch.optim.AdamW:
-    """Return AdamW for the trainable weights. Weight decay acts only on matrices, not on biases and LayerNorms."""
+    """Return AdamW (Loshchilov & Hutter 2019) for the trainable weights of a model.
+
+    Weight decay acts only on matrices, not on biases and LayerNorms.
+    """
     parameters = [p for p in model.parameters() if p.requires_grad]
     groups = [
         {"params": [p for p in parameters if p.ndim >= 2], "weight_decay": config.weight_decay},
@@ -37,8 +40,9 @@ def learning_rate(peak: float, warmup: int, steps: int, step: int, schedule: str
     """Return the learning rate of a step, which counts from 0.
 
     The rate rises linearly to ``peak`` in ``warmup`` steps and then follows the schedule. With t = (step − warmup) /
-    (steps − warmup), the schedules are:
+    (steps − warmup), the rates are:
 
+        warm-up        peak · (step + 1) / warmup
         linear         peak · (1 − t)
         cosine         peak · (1 + cos πt) / 2                      (Loshchilov & Hutter 2017, equation 5)
         inverse_sqrt   peak · √(max(warmup, 1) / (step + 1))        (Vaswani et al. 2017, equation 3)

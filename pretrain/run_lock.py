@@ -52,7 +52,7 @@ def check_folder(run: Path, config: C, settings: Settings[C], what: str = "run")
 
 
 def _changes(before: C, now: C, settings: Settings[C]) -> list[str]:
-    """Return the changes of the keys that make another run."""
+    """Return texts about the changed keys that make the config another run."""
     fields = [name for name in type(now).model_fields if getattr(before, name) != getattr(now, name)]
     undone = {name: now.model_copy(update={name: getattr(before, name)}) for name in fields}
     decide = {name for name, config in undone.items() if settings(config) != settings(now)}  # not log_every and such

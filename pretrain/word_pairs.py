@@ -47,8 +47,8 @@ class WordPairs:
 def word_pairs(artifacts: Artifacts, language: int, dictionary: IdDictionary | None = None) -> WordPairs | None:
     """Return the pairs of the source language and ``language``, or None if no translations are known.
 
-    The pairs are all that a dictionary could have: the copies of a transliterated language, or the translations in a
-    file. Both ids occur in the training text. Candidates are all ids that occur in the training text of their
+    The pairs are all pairs that a dictionary could have: the copies of a transliterated language, or the translations
+    in a file. Both ids occur in the training text. Candidates are all ids that occur in the training text of their
     language, without specials. A pair with one shared row, which any model gets right, is left out and counted.
 
     Args:

@@ -1,1 +1,1 @@
-"""Adjustment: fine-tune an encoder so that aligned words of sentence pairs move together and others stay in place."""
+"""Adjustment: fine-tune an encoder so that aligned words of sentence pairs move together and other words stay."""

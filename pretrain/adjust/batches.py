@@ -51,7 +51,7 @@ class SideWords:
         return first, first + self.mask.sum(1) - 1
 
     def to(self, device: torch.device) -> SideWords:
-        """Return a copy on a device."""
+        """Return a copy with all tensors on ``device``."""
         tensors: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "language"}
         return replace(self, **{name: tensor.to(device, non_blocking=True) for name, tensor in tensors.items()})
 
@@ -114,7 +114,7 @@ class WordPairs:
         return WordPairs(sides[0], sides[1], kept, torch.from_numpy(tokens))
 
     def to(self, device: torch.device) -> WordPairs:
-        """Return a copy on a device."""
+        """Return a copy with all tensors on ``device``."""
         tokens = None if self.tokens is None else self.tokens.to(device, non_blocking=True)
         return WordPairs(self.left.to(device), self.right.to(device), self.links.to(device, non_blocking=True), tokens)
 
@@ -255,7 +255,7 @@ def word_pairs(
     """Return a batch of sentence pairs of several pairs of languages, one pair of languages after another.
 
     Args:
-        pairs: The pairs of languages.
+        pairs: The data of each pair of languages.
         chosen: Rows of the sentence pairs in the text of each pair of languages, [rows] int64 each.
         special: The special ids of the model.
         of_right: The special ids of the right side if another model reads this side (default: ``special``).

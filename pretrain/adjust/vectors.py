@@ -19,7 +19,7 @@ Subword = Literal["start", "end", "mean"]
 
 
 def encoder_of(model: nn.Module) -> nn.Module:
-    """Return the encoder of a model without its head (``base_model`` in transformers), or the model itself."""
+    """Return the encoder of a model of transformers (its ``base_model``), or the model itself if it is ours."""
     base = getattr(model, "base_model", model)
     return base if isinstance(base, nn.Module) else model
 

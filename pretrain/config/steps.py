@@ -35,7 +35,7 @@ class LogSteps(StrictModel):
     """First step."""
 
     def of(self, steps: int) -> list[int]:
-        """Return the steps first · (steps / first) ** (i / (log − 1)) for i = 0 … log − 1, rounded and sorted.
+        """Return the steps first · (steps / first) ** (i / (log − 1)) for i = 0 … log − 1, rounded and distinct.
 
         >>> LogSteps(log=4).of(1000), LogSteps(log=5, first=100).of(1000)
         ([1, 10, 100, 1000], [100, 178, 316, 562, 1000])

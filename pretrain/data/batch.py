@@ -92,7 +92,7 @@ class Batch:
         positions: As in Rows, [rows, length] int64 or None.
         valid: As in Rows, [rows, length] bool or None.
         sentences: As in Rows, [rows, length] int64 or None.
-        groups: The adjacent rows of each source that has any.
+        groups: The adjacent rows of each source that has rows in the batch.
         samples: Number of each row in the whole run, [rows] int64.
     """
 

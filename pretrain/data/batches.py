@@ -40,7 +40,10 @@ class Epochs:
         self._order = lru_cache(maxsize=2)(lambda epoch: permutation(key_of("epoch", seed, source, epoch), rows))
 
     def rows_of(self, samples: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the rows of samples of this source, whose numbers count from 0 through all epochs."""
+        """Return the row of each sample of this source, [samples] int64.
+
+        The numbers ``samples`` [samples] count from 0 through all epochs.
+        """
         epoch, place = np.divmod(samples, self.rows)
         result = np.empty_like(samples)
         for e in np.unique(epoch).tolist():

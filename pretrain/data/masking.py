@@ -50,7 +50,7 @@ Relabel = Callable[[Masked, Draw], tuple[Masked, NDArray[np.bool_]]]
 
 
 class WordTables:
-    """The ids from which a random word of each language is drawn."""
+    """The ids from which a random word of each language is drawn, as ``tables`` with one array [ids] per language."""
 
     def __init__(self, tables: Sequence[Ids]) -> None:
         self.sizes = np.asarray([len(table) for table in tables], np.int64)
@@ -144,7 +144,7 @@ class Masker:
         return Batch(ids, languages, columns, labels, terms, rows.positions, rows.valid, rows.sentences, (), samples)
 
     def _choose(self, rows: Rows, samples: Ids) -> tuple[Ids, NDArray[np.bool_]]:
-        """Draw k columns of each row in ascending order, and flag the ones that have a label, [rows, k] each."""
+        """Draw k columns of each row in ascending order, and flag the columns that have a label, [rows, k] each."""
         column = np.arange(rows.ids.shape[1], dtype=np.uint64)
         draws = random_bits(key_of("slots", self.seed), samples[:, None], column)
         draws >>= np.uint64(1)

@@ -112,7 +112,7 @@ class SentenceRows:
         causal: True if the rows are read from left to right.
 
     Raises:
-        InputError: No sentence is left.
+        InputError: No sentence of the text can be used.
     """
 
     def __init__(
@@ -264,7 +264,7 @@ class ParallelRows:
         self.rows = len(self._items)
 
     def _usable(self, pairs: NDArray[np.int64], rate: float, key: int) -> NDArray[np.int64]:
-        """Draw a share of the pairs, and return the usable ones in order."""
+        """Draw a share of the pairs, and return the usable pairs in the order of the text, [pairs, 2]."""
         drawn = pairs[np.sort(permutation(key, len(pairs))[: round(rate * len(pairs))])]
         lengths = self._lengths(drawn)
         empty = lengths.min(axis=0) == 0

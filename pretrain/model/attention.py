@@ -144,7 +144,7 @@ class Layer(nn.Module):
             noise: Source of the masks.
             rows: Number of rows.
             queries: Number of positions of each row for which outputs are computed.
-            width: Number of positions of each row to which they attend.
+            width: Number of positions of each row to which these positions attend.
             tokens: Number of tokens without padding if ``of_tokens`` computes the pass, else None.
         """
         if not self.training or self.rate == 0.0:

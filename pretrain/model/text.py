@@ -35,7 +35,7 @@ class Packed:
         return Packed(valid.flatten().nonzero().squeeze(1), valid)
 
     def to(self, device: torch.device) -> Packed:
-        """Return a copy on a device."""
+        """Return a copy with all tensors on ``device``."""
         return Packed(self.places.to(device, non_blocking=True), self.valid.to(device, non_blocking=True))
 
     def pick(self, x: Tensor) -> Tensor:
@@ -93,7 +93,7 @@ class Text:
         return columns.expand_as(self.input_ids)
 
     def to(self, device: torch.device) -> Text:
-        """Return a copy on a device."""
+        """Return a copy with all tensors on ``device``."""
 
         def moved(tensor: Tensor | None) -> Tensor | None:
             return None if tensor is None else tensor.to(device, non_blocking=True)

@@ -50,7 +50,12 @@ class Alignment:
     """L_align = −Σ cos(E[i], E[i′]) over the whole dictionary in every step (ALIGN-MLM, section 3 and appendix G.5).
 
     E are rows of the word embedding without position, language or LayerNorm. The loss of a run is divided by the number
-    of pairs (see ``count``). With ``shared``, all languages have the same rows, which are read at once.
+    of pairs (see ``count``).
+
+    Args:
+        dictionary: The pairs of ids, at least one.
+        shared: True if all languages have the same rows, which are then read at once.
+        device: The device of the model.
     """
 
     def __init__(self, dictionary: IdDictionary, shared: bool, device: torch.device) -> None:

@@ -10,7 +10,10 @@ from synthlang.config import StrictModel
 
 
 class Clm(Term[StrictModel]):
-    """The next token at every position of rows of one language (Radford et al. 2019, section 2)."""
+    """The term clm: −log p of the next token at every position of rows of one language.
+
+    See Radford et al. 2019, section 2.
+    """
 
     name = causal_kind = "clm"
 

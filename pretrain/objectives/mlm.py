@@ -10,7 +10,7 @@ from synthlang.config import StrictModel
 
 
 class Mlm(Term[StrictModel]):
-    """Masked words of rows of one language (Devlin et al. 2019, section 3.1)."""
+    """The term mlm: −log p of the masked words of rows of one language (Devlin et al. 2019, section 3.1)."""
 
     name = kind = "mlm"
 

@@ -66,7 +66,7 @@ class Term(Generic[S]):
         settings: Keys in the section ``objective``.
         weight_key: The key that holds the weight of the term in its kind, or None for the weight 1.
         needs: Data artifacts besides the text of each language.
-        beside: Other terms with labelled positions in its rows.
+        beside: Other terms with labelled positions in the rows of this term.
         language_ids: True if tokens have language embeddings by default.
         other_languages: True if a label may belong to another language than the word at its position.
     """

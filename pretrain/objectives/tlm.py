@@ -19,7 +19,10 @@ class TlmSettings(StrictModel):
 
 
 class Tlm(Term[TlmSettings]):
-    """Masked words, or next tokens, of rows of sentence pairs (Lample & Conneau 2019, section 3.3)."""
+    """The term tlm: −log p of the masked words, or of next tokens, in rows of sentence pairs.
+
+    See Lample & Conneau 2019, section 3.3.
+    """
 
     name, kind, causal_kind = "tlm", "xlm", "tlm_clm"
     settings = TlmSettings

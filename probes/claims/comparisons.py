@@ -33,6 +33,8 @@ class Region(NamedTuple):
     """The region between ``low`` and ``high`` that a comparison expects the true value in.
 
     Attributes:
+        low: The lower end, or −∞.
+        high: The upper end, or ∞.
         sides: Number of sides of the tests.
         words: The region in words.
     """

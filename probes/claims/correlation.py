@@ -63,7 +63,7 @@ With more conditions, p is Student's and the interval Fisher's.
 
 
 def correlation_of(claim: Correlate, results: Results) -> Comparison:
-    """Return the comparison of an entry of ``correlate``."""
+    """Return the comparison of an entry of ``correlate``, over conditions or over the layers within models."""
     axes = (*claim.over, *claim.by)
     read = [with_fallback(quantity, results) for quantity in claim.quantities()]
     both = [results.series(quantity) for quantity in read]
@@ -113,7 +113,7 @@ def _expected(claim: Correlate) -> Relation:
 
 
 def _within_models(what: str, pairs: Sequence[Pair], claim: Correlate) -> Comparison:
-    """Test the mean over models of the correlation over the layers of each, by Fisher's z = artanh r."""
+    """Test the mean over models of their correlations over layers, on the scale of Fisher's z = artanh r."""
     models: dict[ModelSeeds, list[Pair]] = {}
     for pair in pairs:
         assert pair.model is not None, "pairs of results have a model"
@@ -260,6 +260,9 @@ def correlate_pairs(
         pairs: [n] The pairs, whose x and y must be finite.
         kind: The coefficient.
         blocks: [n] The block of each pair (default: one block). Pairs are compared within blocks only.
+
+    Raises:
+        InputError: A value is NaN or infinite, and the correlation is resampled.
     """
     measured: dict[Point, dict[ModelFingerprints, tuple[float, float]]] = {}
     for pair in pairs:  # single precision: means over different numbers of seeds differ by rounding
@@ -278,7 +281,7 @@ def _one_measurement(measured: Sequence[Mapping[ModelFingerprints, tuple[float, 
     """Return the cluster of each condition. Conditions that share a measurement form a cluster.
 
     Two conditions share a measurement if all models that they have in common have the same x in both, or all have the
-    same y. A single model with equal values is not enough if others differ, since this may be chance.
+    same y. A single model with equal values is not enough if other models differ, since this may be chance.
     """
     of_model: dict[ModelFingerprints, list[int]] = {}
     for number, one in enumerate(measured):
@@ -312,8 +315,8 @@ def connected_groups(collections: Sequence[Collection[Hashable]]) -> list[int]:
 def outcome_of_correlation(ours: Interval | None, p: float | None, relation: Relation) -> Outcome:
     """Return the outcome of a correlation: decided if its interval excludes 0 and ``p``, if known, is at most .05.
 
-    A correlation of ±1 without a p is inconclusive, and so is a correlation without an interval.
-    The bootstrap interval alone decides too often over few conditions: over five, in 13 % of all orders.
+    A correlation of ±1 without a p is inconclusive, and so is a correlation without an interval. The bootstrap interval
+    alone would decide too often over few conditions. Over five conditions, it decides 13 % of all orders.
     """
     if ours is None or ours.low is None or ours.high is None:
         return "inconclusive"

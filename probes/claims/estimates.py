@@ -76,7 +76,10 @@ class Estimate:
         return self.interval_at(LEVEL)
 
     def interval_at(self, level: float) -> Interval:
-        """Return the two-sided interval of ``level`` (0 to 1). Its bounds are None if n < 2."""
+        """Return the two-sided interval of ``level`` (0 to 1). Its bounds are None if n < 2.
+
+        The interval is mean ± t((1 + level) / 2; f) · standard error, with f degrees of freedom of Student's t.
+        """
         if self.standard_error is None:
             return Interval(self.mean, None, None, self.n, level)
         half = float(special.stdtrit(self.degrees_of_freedom, (1 + level) / 2)) * self.standard_error
@@ -89,13 +92,14 @@ class Estimate:
 
     @property
     def has_spread(self) -> bool:
-        """True if the spread is known. A single replicate, or several equal ones, show no spread."""
+        """True if the spread is known. A single replicate shows no spread, and neither do equal replicates."""
         return self.standard_error is not None and self.standard_error > SAME
 
     def p_above(self, bound: float, side: int = 1) -> float:
         """Return the one-sided p value for a true value above ``bound``, or below it if ``side`` is −1.
 
-        The value is 1 if the spread is not known.
+        For a bound below, the value is P(T ≥ (mean − bound) / standard error) with Student's t. It is 1 if the spread
+        is not known.
         """
         if self.standard_error is None or not self.has_spread:
             return 1.0
@@ -154,7 +158,7 @@ def estimate(replicates: Replicates) -> Estimate | None:
     """Return the mean over models, or None if there are no values.
 
     If there is one pretraining, the mean is over its adjustments. If there is one model, the mean is over fine-tuning
-    seeds.
+    seeds. With n values of the sample standard deviation s, the standard error is s / √n.
     """
     if not replicates:
         return None
@@ -187,7 +191,7 @@ def _difference(left: Replicates, right: Replicates) -> Unpaired:
 
 
 def _unpaired_difference(left: Replicates, right: Replicates) -> Estimate:
-    """Return the unpaired difference left − right, with Welch's standard error."""
+    """Return the unpaired difference left − right, with the standard error and degrees of freedom of Welch (1947)."""
     (a, of_a), (b, of_b) = _values_and_unit(left), _values_and_unit(right)
     firm: tuple[Unit, ...] = ("fine-tuning seeds", "adjustments", "models")
     n, unit = min((len(a), of_a), (len(b), of_b), key=lambda side: (side[0], firm.index(side[1])))
@@ -323,7 +327,7 @@ def _counted_censored(sides: Sequence[Series], conditions: Sequence[Condition]) 
 def _averaged(
     conditions: Sequence[Mapping[Condition, Replicates]],
 ) -> tuple[Replicates, set[Replicate], set[Replicate]]:
-    """Return means by replicate, the replicates missing in some part, and those that are not finite.
+    """Return means by replicate, the replicates missing in some part, and the replicates that are not finite.
 
     Parts are averaged before conditions.
     """

@@ -288,7 +288,7 @@ def _paper_and_table(name: str) -> tuple[str, str | None]:
 def claims_files(name: str) -> list[Path]:
     """Return the files behind a name in ``claims:`` of a study.
 
-    The first one holds the claims. If the claims name a paper, the second one is the file of this paper.
+    The first file holds the claims. If the claims name a paper, the second file is that of the paper.
 
     Raises:
         InputError: A name is not in the catalogue, or a file is missing or not YAML.

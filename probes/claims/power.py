@@ -30,7 +30,7 @@ POWER = 0.8
 EFFECT_LEVEL = 0.8
 """Confidence level of the interval of the effect size. At 95 % it always contains 0 while a claim is undecided."""
 MOST = 1_000
-"""Largest number of models that is given."""
+"""Largest number of models that is computed. Larger numbers are infinity."""
 
 
 def power(ours: Estimate, expected: Region, models: int, tests: int = 1, level: float = DECIDED) -> float:
@@ -56,7 +56,12 @@ def power(ours: Estimate, expected: Region, models: int, tests: int = 1, level: 
 
 
 class Needed(NamedTuple):
-    """The numbers of models for 80 % power at both ends of the interval of the effect size. Above MOST they are ∞."""
+    """The numbers of models for 80 % power at both ends of the interval of the effect size. Above MOST they are ∞.
+
+    Attributes:
+        fewest: The number of models at the upper bound of the effect size.
+        most: The number of models at the lower bound of the effect size.
+    """
 
     fewest: float
     most: float

@@ -35,8 +35,9 @@ MEASURE = re.compile(r"parent|sup|zs|delta|alignment_(all|dictionary|held_out|fo
 LAYER = "layer"
 """Axis of the layers of a measure that is looked up at each layer."""
 MARGIN = 2.0
-"""Default margin of equivalent, non_inferior and non_superior, in points of a score in percent. Scores that the papers
-call a match differ by at most 1.7 points (ALIGN-MLM, NLI under trans+syn).
+"""Default margin of equivalent, non_inferior and non_superior, in points of a score in percent.
+
+Scores that the papers call a match differ by at most 1.7 points (ALIGN-MLM, NLI under trans+syn).
 """
 Where = dict[str, str]
 Average = dict[str, tuple[str, ...]]
@@ -298,7 +299,7 @@ class Compare(ClaimEntry):
 
     @property
     def points(self) -> float:
-        """The margin, or its default."""
+        """The margin in the unit of the measure, or its default for the relation."""
         default = 0.0 if self.relation in ("greater", "less") else MARGIN
         return default if self.margin is None else self.margin
 
@@ -324,7 +325,7 @@ class Order(ClaimEntry):
         return self
 
     def quantities(self) -> list[Quantity]:
-        """Return the quantities in their order."""
+        """Return one quantity for each condition of ``along``, in the same order."""
         return [ClaimSide(where=where).within(self) for where in self.along]
 
 
@@ -364,7 +365,7 @@ class Correlate(ClaimEntry):
         return self
 
     def quantities(self) -> list[Quantity]:
-        """Return ``x`` and ``y``."""
+        """Return the quantities ``x`` and ``y``, with the values of the entry for omitted keys."""
         return [self.x.within(self), self.y.within(self)]
 
 
@@ -399,7 +400,7 @@ class Claim(StrictModel):
     tested_on: dict[str, TestedOn] = Field(default_factory=dict)
     """Scale of a study → languages that replace the natural languages of the claim at this scale.
 
-    The verdict names them.
+    The verdict names these languages.
     """
     compare: list[Compare] | None = Field(default=None, min_length=1)
     """Comparisons of two quantities. A claim has exactly one of compare, order and correlate."""

@@ -160,7 +160,7 @@ def judge(claim: Claim, results: Results, plans: Sequence[Plan] = ()) -> Verdict
     Args:
         claim: The claim.
         results: The results, of planned models only if there are ``plans``.
-        plans: The planned models of each study. If some are missing, the claim is not yet judged.
+        plans: The planned models of each study. The claim is not yet judged before all planned models are finished.
     """
     if status_of(plans) == "not yet judged":
         told = "; ".join(plan.progress for plan in plans if not plan.complete)
@@ -185,7 +185,7 @@ def _judged(claim: Claim, results: Results) -> Verdict:
 
 
 def _decided(one: V, p: PValues) -> V:
-    """Return a verdict as p values of its claim decide it."""
+    """Return a verdict with the outcome that p values of its claim decide, and with the interval that decided it."""
     chosen = deciding([part for part in one.parts if part.interval is not None], p.outcome)
     ours = chosen.interval
     assert ours is not None, "it was run"

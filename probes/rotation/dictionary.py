@@ -117,7 +117,7 @@ class TranslationSet:
 
 
 def _drawn(tied: NDArray[np.int64], right: NDArray[np.int64], drawn: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the probability [q] that ``drawn`` of ``tied`` items include a ``right`` one."""
+    """Return the hypergeometric probability [q] that ``drawn`` of ``tied`` items include one of ``right`` items."""
     chance: NDArray[np.float64] = np.asarray(1.0 - hypergeom.pmf(0, tied, right, np.minimum(drawn, tied)))
     return np.where(right > 0, chance, 0.0)
 

@@ -81,7 +81,12 @@ class NormalisedMap:
 
 
 class MapFitter:
-    """Fitter of a map on normalised pairs of rows, which are added batch by batch. Memory is d² and one batch."""
+    """Fitter of a map on normalised pairs of rows, which are added batch by batch. Memory is d² and one batch.
+
+    Args:
+        left: The normalisation of left rows.
+        right: The normalisation of right rows.
+    """
 
     def __init__(self, left: Normaliser, right: Normaliser) -> None:
         self.sides = left, right

@@ -47,7 +47,7 @@ class Correlation:
         kind: The coefficient.
         n: Number of rows.
         blocks: Number of blocks.
-        clusters: Number of clusters, without those whose rows are all in blocks where x or y is constant.
+        clusters: Number of clusters, without clusters whose rows are all in blocks where x or y is constant.
         r: The correlation, from −1 to 1.
         low: Lower bound of the confidence interval of ``r``.
         high: Upper bound of the confidence interval of ``r``.
@@ -92,7 +92,7 @@ def correlation(
 
     p is the share of permutations of x whose |r| is at least the observed |r|. If there are at most EXACT_ARRANGEMENTS
     permutations, all of them are used. Otherwise p is (1 + hits) / (1 + PERMUTATIONS) over random permutations, where
-    hits is the number of those with such an |r| (Phipson & Smyth 2010).
+    hits is the number of random permutations with such an |r| (Phipson & Smyth 2010).
 
     The interval comes from BOOTSTRAP_ROUNDS draws of clusters within their strata (`Units.strata`). Draws in which x
     or y is constant are left out. For ``pearson`` it is the BCa interval (Efron 1987; Davison & Hinkley 1997, section
@@ -291,7 +291,7 @@ def groups_of(codes: NDArray[np.intp]) -> tuple[Rows, ...]:
 
 
 def arrangements(groups: Sequence[Rows]) -> int:
-    """Return the number of permutations of the clusters."""
+    """Return the number of permutations of the clusters, the product of the factorials of the sizes of ``groups``."""
     return prod(factorial(len(points)) for points in groups)
 
 
