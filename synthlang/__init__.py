@@ -191,7 +191,7 @@ def fit_order_model(
     licence: str = "",
     attribution: str = "",
 ) -> OrderModel:
-    """Fit an order model to a treebank and write it with its card.
+    """Fit an order model to a treebank, and write the model and its card.
 
     The model maximises Σ log p(order in the text | items) − λ/2 · ‖w‖² (Wang & Eisner 2016).
 
@@ -243,7 +243,7 @@ def import_order_model(
         The model.
 
     Raises:
-        InputError: A file cannot be read or is not one of a released model.
+        InputError: A file cannot be read or is not a file of a released model.
         DiskError: The model file cannot be written.
     """
     from synthlang.order.model_commands import order_import
@@ -308,8 +308,8 @@ def evaluate_order_model(
         model: A model that comes with the package (``de``, ``en``, ``fr``, ``ga``), or a file.
         treebank: A source with trees, such as ``conllu:PATH``.
         held_out: Splits to score on.
-        train: Splits for a second baseline, the direction of each dependent. The first baseline, uniform orders,
-            needs none.
+        train: Splits for a second baseline, the direction of each dependent. The first baseline, uniform orders, needs
+            no text.
         labels: ``faithful`` looks labels up unchanged, and ``mapped`` converts them to the model's scheme first.
 
     Returns:

@@ -12,7 +12,7 @@ the catalogue maps kinds to entries and defines words, which are the variables o
 - In the value of such a key, ``{size}`` is the item, and the words that belong to the item (``rows``) are defined.
 - A text that consists of ``{rows}`` alone becomes the value of the word. Inside a list, a word that is a list adds all
   its values, and an item ``{"{size}": VALUE}`` becomes one item for each size.
-- If two keys give the same name, the later one is merged over the earlier one.
+- If two keys give the same name, the later entry is merged over the earlier entry.
 - ``about`` describes an entry and is not a setting. The words of words.yaml are defined in every file.
 """
 
@@ -63,9 +63,9 @@ class Entry:
 
     Attributes:
         kind: Kind of the entry, a key of FILES.
-        name: Name of the entry among those of its kind.
-        about: Descriptions of the entry and then of its bases. If the entry has its own description, those of bases
-            of the same kind are marked as changed.
+        name: Name of the entry, which no other entry of the kind has.
+        about: Descriptions of the entry and then of its bases. If the entry has its own description, the descriptions
+            of bases of the same kind are marked as changed.
         data: Settings of the entry, merged over its bases.
         is_described: True if the entry itself has a description.
     """
@@ -179,7 +179,7 @@ def find(kind: str, name: str) -> Entry:
 
     Raises:
         InputError: The entry does not exist. The hint names its sizes, the command for this name, similar entries, or
-            the command that lists all of them.
+            the command that lists all entries.
     """
     stem = _stem(kind, name)
     written = _entries(kind, stem).get(name) if stem else None

@@ -163,7 +163,7 @@ def parse(model: type[M], data: Mapping[str, Any], path: PathName = None) -> M:
 
 
 def _refuse(found: Sequence[InputError], path: PathName) -> None:
-    """Raise the first fault, if any, with the others attached."""
+    """Raise the first fault, if any, with the further faults as ``others``."""
     if found:
         first, *others = found
         first.others = tuple(others)
@@ -217,7 +217,7 @@ def assignments(overrides: Overrides) -> list[str]:
 def assigned(node: Any, keys: Sequence[str], value: Any) -> Any:
     """Return a copy of nested mappings and lists with one value replaced.
 
-    Missing mappings are made, and a number indexes a list.
+    ``keys`` lead from ``node`` to the value. Missing mappings are made, and a number indexes a list.
 
     Raises:
         InputError: An index is outside its list, or a key is set inside a single value.

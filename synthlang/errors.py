@@ -111,7 +111,7 @@ class InputError(ValueError):
         return found
 
     def with_hint(self, more: str) -> Self:
-        """Return a copy of this error with another hint after its own.
+        """Return a copy of this error with the hint ``more`` after the hint that it has.
 
         >>> print(InputError("must be at least 1", "study.yaml").with_hint("leave it out"))
         study.yaml: must be at least 1; leave it out

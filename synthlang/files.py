@@ -79,7 +79,7 @@ def user_path(name: str | os.PathLike[str]) -> Path:
 def no_such(
     path: str | os.PathLike[str], what: str = "file", hint: str = "", keys: Sequence[str] | str = ()
 ) -> InputError:
-    """Return the error for a path that does not exist. The error shows a relative path as an absolute one, too.
+    """Return the error for a path that does not exist. The error also shows the absolute form of a relative path.
 
     Args:
         path: The path.
@@ -194,7 +194,7 @@ def atomic_folder(path: Path, replace: bool = False) -> Iterator[Path]:
 
 
 def append_line(path: Path, line: str) -> None:
-    """Append a line to a UTF-8 text file. This is not atomic.
+    """Append a line to a UTF-8 text file. The write is not atomic.
 
     Raises:
         DiskError: The file cannot be written.
@@ -244,7 +244,7 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def read_json(path: Path) -> Any:
-    """Read JSON.
+    """Read the JSON value in a file.
 
     Raises:
         InputError: The file is missing, cannot be read, or is not JSON in UTF-8.
@@ -293,7 +293,7 @@ def lines_of(handle: IO[bytes], path: Path) -> Iterator[tuple[int, str]]:
 
 
 def decoded(raw: bytes, codec: str, path: Path, line: int) -> str:
-    """Decode a line.
+    """Decode the bytes of one line of a text file.
 
     Raises:
         InputError: The bytes are not text in ``codec``. The error names ``path`` and ``line``.

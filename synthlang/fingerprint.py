@@ -39,13 +39,21 @@ def fingerprint(kind: str, **parts: Any) -> str:
 
 
 def digest_files(paths: Iterable[Path]) -> str:
-    """Return the fingerprint of the names and bytes of files, read in blocks."""
+    """Return the fingerprint of the names and bytes of files, read in blocks.
+
+    Raises:
+        OSError: A file cannot be read.
+    """
     parts = [(path.name, sha256_file(path)) for path in sorted(paths)]
     return fingerprint("files", files=parts)
 
 
 def git_blob_id(content: Path | bytes) -> str:
-    """Return the id that Git gives to a file or to the bytes of a file: a SHA-1 in hexadecimal."""
+    """Return the id that Git gives to a file or to the bytes of a file: a SHA-1 in hexadecimal.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
     size = len(content) if isinstance(content, bytes) else content.stat().st_size
     digest = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
     with io.BytesIO(content) if isinstance(content, bytes) else content.open("rb") as handle:
@@ -55,6 +63,10 @@ def git_blob_id(content: Path | bytes) -> str:
 
 
 def sha256_file(path: Path) -> str:
-    """Return the SHA-256 of a file in hexadecimal, read in blocks."""
+    """Return the SHA-256 of a file in hexadecimal, read in blocks.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
     with path.open("rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()

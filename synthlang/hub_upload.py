@@ -42,8 +42,8 @@ class Repository:
         kind: Kind of the repository.
         note: Commit message.
         files: Path in the repository → content.
-        complete: Patterns of paths. The upload deletes files on the hub that match one and are not among ``files``,
-            such as shards of a larger earlier version.
+        complete: Patterns of paths. The upload deletes files on the hub that match a pattern and are not among
+            ``files``, such as shards of a larger earlier version.
     """
 
     repo_id: str
@@ -147,7 +147,7 @@ def tried(call: Callable[[], T], place: str) -> T:
 
 
 def folder_files(folder: Path) -> dict[str, Content]:
-    """Return the files of a folder by their paths in it."""
+    """Return the files of a folder and its subfolders, by their paths relative to the folder."""
     return {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
@@ -158,7 +158,7 @@ def _given(content: Content) -> str | bytes:
 def _is_same(content: Content, there: Any) -> bool:
     """Return whether ``there``, the file of the hub or None if it has none, has the same content.
 
-    The hub gives the SHA-256 of large files only, and a Git id for the others.
+    The hub gives the SHA-256 of large files only, and a Git id of other files.
     """
     if getattr(there, "size", None) != size_of(content):
         return False

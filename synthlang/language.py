@@ -155,7 +155,7 @@ class Language(StrictModel):
     def added_forms(self, words: Sequence[str]) -> tuple[str, ...]:
         """Return the forms that the transforms may add to a text of these source words.
 
-        A form that starts a word has a space before it. Any other is a part of a word.
+        A form that starts a word has a space before it. Any other form is a part of a word.
         """
         steps = zip(self.transforms, self.keys, strict=True)
         return tuple(dict.fromkeys(form for step, key in steps for form in step.added_forms(words, key)))
@@ -163,7 +163,7 @@ class Language(StrictModel):
     def redrawn(self, number: int) -> Language:
         """Return the language with the set ``number`` of random draws for running words (``code_switch``).
 
-        Set 0 is that of the language itself. A language without such draws is returned unchanged.
+        The language itself has the set 0. A language without such draws is returned unchanged.
         """
         steps = tuple(transform.redrawn(number) for transform in self.transforms) if number else self.transforms
         changed = any(new is not old for new, old in zip(steps, self.transforms, strict=True))

@@ -1,7 +1,7 @@
 """The vocabulary that two languages share: exact counts of words, by type and by token.
 
 Papers give a nominal share ("50 % of the vocabulary kept"). The actual share depends on the frequency of the types
-that are kept, so it is counted here.
+that are kept. This module counts the actual share.
 """
 
 from __future__ import annotations

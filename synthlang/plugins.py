@@ -67,7 +67,7 @@ def added(
         instances: True if plugins are instances of ``kind``, not subclasses.
 
     Raises:
-        InputError: A name is taken or differs from the declared one, or an object cannot be imported or is not a
+        InputError: A name is taken or differs from the declared name, or an object cannot be imported or is not a
             ``kind``.
     """
     found: dict[str, Any] = {}

@@ -1,6 +1,6 @@
-"""References of a config to things outside it: sources, items of a task, files, models, languages and parsers.
+"""References of a config to data outside it: sources, items of a task, files, models, languages and parsers.
 
-A field whose type holds a ``Reference``, as in ``left: UserFile | None``, names something outside the config.
+A field whose type holds a ``Reference``, as in ``left: UserFile | None``, names data outside the config.
 ``references`` finds every such name in any config, so no other module lists the fields that hold paths.
 """
 
@@ -133,7 +133,7 @@ def omits_default(field: FieldInfo) -> bool:
 def _fields(model: type[pydantic.BaseModel]) -> dict[str, tuple[Any, Kind | None, tuple[Any, ...]]]:
     """Map each field to its type, its kind of reference and its omitted default.
 
-    The default is a tuple of one value, or of none if the default is not omitted.
+    The default is a tuple of one value. The tuple is empty if the default is not omitted.
     """
     kinds = {
         name: next((mark.kind for mark in field.metadata if isinstance(mark, Reference)), None)

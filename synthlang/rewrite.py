@@ -82,7 +82,7 @@ class Rewrite:
         """Compose this rewrite with ``second``, a rewrite of its output.
 
         The equation is source_index = first.source_index[second.source_index]. A sentence is affected if one of the
-        two affects it.
+        two rewrites affects it.
         """
         first = self if second.source_rows is None else self.take(second.source_rows)
         rows = _rows(second, first.offsets)
@@ -177,7 +177,7 @@ def _piece_starts(offsets: NDArray[np.int64], mention: NDArray[np.int64]) -> NDA
 
 
 def _rows(rewrite: Rewrite, source_offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the row of each output word's source word. An inserted word gets the row after the last one."""
+    """Return the row of each output word's source word. An inserted word gets the number of source words."""
     starts = np.repeat(source_offsets[:-1], np.diff(rewrite.offsets))
     return np.where(rewrite.source_index == INSERTED, source_offsets[-1], rewrite.source_index + starts)
 
@@ -194,6 +194,8 @@ def _carry(column: Column, rows: NDArray[np.int64]) -> Column:
 
 def mentions(ner: Column, offsets: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[str, ...]]:
     """Return for each word its mention and its entity kind (−1 outside), [words] each, and the names of the kinds.
+
+    ``ner`` is a column of BIO tags, and ``offsets`` [sentences + 1] has the start of each sentence.
 
     A mention starts at B-X, or at an I-X that does not continue a mention of X, as CoNLL's scorer repairs such
     tags. A mention never crosses a sentence boundary.

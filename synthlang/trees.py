@@ -64,7 +64,7 @@ class Forest:
 
     @cached_property
     def levels(self) -> list[Rows]:
-        """The rows at each depth 0, 1, 2, …."""
+        """The rows of the words at each depth from 0 on, in ascending order."""
         order = np.argsort(self.depth, kind="stable").astype(np.int64)
         return np.split(order, np.cumsum(np.bincount(self.depth))[:-1]) if len(order) else []
 

@@ -11,9 +11,9 @@ give its letters, each the copy of one byte. Then copies of the source's merges 
 becomes the letter of the space, so that ``Ġthe`` has a copy, too. The five special tokens
 ``<s> <pad> </s> <unk> <mask>`` are shared and have no copy, so the ids V … V + 4 are never emitted.
 
-Like every tokenizer of Hugging Face, ours read these five strings as special tokens wherever a text spells them. In
-ids for training, ``Encoded.as_text`` replaces the four that control a model by the unknown token, and counts the
-words concerned.
+Like every tokenizer of Hugging Face, our tokenizers read these five strings as special tokens wherever a text spells
+them. In ids for training, ``Encoded.as_text`` replaces the four that control a model by the unknown token, and counts
+the words concerned.
 
 For transforms with ``unit: token``, tokens are the words of a corpus:
 
@@ -122,7 +122,7 @@ def parallel_tokenizer(parent: Tokenizer, script: Script, offset: int) -> Tokeni
 
 
 def merges_of_text(merges: Iterable[Sequence[str]]) -> list[tuple[str, str]]:
-    """Return the merges without those that spell a special token.
+    """Return the merges that do not spell a special token.
 
     Training learns such merges, but a tokenizer finds the special token first.
     """
@@ -194,7 +194,7 @@ class Vocabulary:
         """Read the source's tokenizer from a folder that ``save`` wrote.
 
         Raises:
-            InputError: The folder has no tokenizer, a damaged one, or one of another kind.
+            InputError: The folder has no tokenizer, or its tokenizer is damaged or was not trained here.
         """
         path = folder / "tokenizer.json"
         if not path.exists():
@@ -323,7 +323,10 @@ def beginning_only(tokenizer: Tokenizer) -> Tokenizer:
 
 
 def nothing_read(where: str, words: int, tokenizer: str) -> InputError:
-    """Return the error for data in which no word has a token."""
+    """Return the error for data in which none of the ``words`` words has a token.
+
+    ``where`` names the data, and ``tokenizer`` is the name of the tokenizer.
+    """
     reason = f"none of the {words:,} words has a token in {tokenizer}, so nothing would be read"
     return InputError(reason, where, hint="name a model whose tokenizer has tokens for this text", code="empty")
 

@@ -64,7 +64,7 @@ def large(number: float) -> str:
 
 
 def changes(before: Any, now: Any, key: str = "") -> Iterator[str]:
-    """Yield the changes between two settings as JSON values, each with its dotted key.
+    """Yield a text for each change between two settings, which are JSON values under the dotted key ``key``.
 
     >>> list(changes({"steps": 6, "batch": {"rows": 8}, "seeds": [0]}, {"steps": 9, "batch": {}, "seeds": [0, 1]}))
     ['steps: 6 → 9', 'batch.rows is gone', 'seeds: 1 → 2 values']

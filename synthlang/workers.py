@@ -45,7 +45,7 @@ def ordered_map(
     Args:
         function: Function of one item.
         items: The items.
-        workers: Number of processes. With one, the function runs in this process.
+        workers: Number of processes. With 1 the function runs in this process.
         devices: CUDA devices, by their names in ``CUDA_VISIBLE_DEVICES``. Each worker process sees one of them, and
             all have equally many workers if the number of workers is a multiple of the number of devices.
 

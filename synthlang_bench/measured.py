@@ -99,7 +99,11 @@ def where(threads: int | None = None) -> Figures:
 
 
 def tell(result: Figures, out: Path | None) -> None:
-    """Print the result, and write it to a file if one is given."""
+    """Print the result as JSON, and write it to the file ``out`` if one is given.
+
+    Raises:
+        DiskError: The file cannot be written.
+    """
     print(json.dumps(result, indent=2, ensure_ascii=False))
     if out:
         write_json(out, result)

@@ -35,7 +35,7 @@ OBJECTIVES = {
     "roberta": ("mlm", "align_mlm", "xlm", "dict_mlm"),
     "gpt2": ("clm", "align_clm", "tlm_clm", "dict_clm"),
 }
-"""The objectives of each kind of model, the plain one first."""
+"""The objectives of each kind of model, the plain objective first."""
 PACKINGS = ("stream", "sentences", "sentence")
 LONG = 1_000_000  # number of steps that is given to compile: auto
 GPU_WORKERS = 4  # workers of the Trainer's data loader; with the default of 0 the GPU would wait for the collator
@@ -64,7 +64,7 @@ class Shape:
     mask_rate: float = 0.15
 
     def flops_per_token(self, all_positions: bool = False, objective: str = "mlm") -> float:
-        """Return the operations of a training step for each token (``ModelSize.flops_per_token``).
+        """Return the number of floating-point operations of a training step per token (``ModelSize.flops_per_token``).
 
         ``all_positions`` counts the operations of Hugging Face's class, which computes the last layer and the head at
         all positions.

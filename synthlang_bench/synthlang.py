@@ -221,6 +221,10 @@ def export(options: Namespace) -> Figures:
     """Export the text file ``options.text`` to the folder ``options.to``, and return seconds and words.
 
     This function runs in a separate process, whose memory is measured from outside.
+
+    Raises:
+        InputError: As for ``export_language``, or the text cannot be read.
+        DiskError: The folder cannot be written.
     """
     start, source = time.perf_counter(), f"text:{options.text}"
     written = export_language(

@@ -4,7 +4,7 @@ The candidates are tokens and their copies, or pairs of words in a file that are
 must occur in the training text of their language, because an embedding that is never trained cannot be aligned.
 
 pairs.npy        an id of the first language and its translation, [n, 2] int64
-languages.npy    the languages of both ids, 0 and another one, [n, 2] int64
+languages.npy    the numbers of the languages of both ids, of which the first is 0, [n, 2] int64
 dictionary.tsv   the same as text: token, translation, language of the translation
 manifest.json    the origin of the dictionary, and its coverage of each text
 """
@@ -59,7 +59,7 @@ def id_pairs(
 
     Returns:
         The sorted distinct pairs (source id, target id + ``offset``), [n, 2] int64, and the numbers of usable pairs of
-        words (``pairs``) and of omitted ones by reason.
+        words (``pairs``) and of omitted pairs by reason.
     """
     ours, theirs = (
         _single_ids(tokenizer, words, specials)
@@ -114,7 +114,7 @@ def word_files(path: str | Mapping[str, str] | None, names: Sequence[str]) -> di
         names: Names of the languages of the run.
 
     Raises:
-        InputError: A file is missing or cannot be read, a file is given for the first language or for an unknown one,
+        InputError: A file is missing or cannot be read, a file is given for the first language or an unknown language,
             or a single file is given and the run does not have two languages.
     """
     if path is None:
@@ -181,7 +181,7 @@ def all_candidates(
 
 
 def occurs(counts: Counts, ids: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return whether each id occurs, [n]. Ids beyond the end of ``counts`` do not occur."""
+    """Return whether each of ``ids`` [n] has a count above 0, [n]. Ids beyond the end of ``counts`` do not occur."""
     return np.append(counts, 0)[np.minimum(ids, len(counts))] > 0
 
 
@@ -364,7 +364,7 @@ class Synonyms:
         """Draw one translation of each token uniformly.
 
         Args:
-            languages: Numbers of the languages of the tokens.
+            languages: Numbers of the languages of the tokens, in any shape.
             ids: Ids of the tokens, in the shape of ``languages``.
             random: Random numbers in [0, 1) that decide the draws, in the same shape.
 

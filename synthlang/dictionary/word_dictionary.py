@@ -228,7 +228,7 @@ class WordDictionary:
     ) -> tuple[WordDictionary, dict[str, int]]:
         """Return the pairs whose words occur in both texts, and the number of omitted pairs by reason.
 
-        The texts are given as word counts, and None accepts any word.
+        ``source`` and ``target`` are the word counts of the texts. None accepts any word.
         """
         kept: list[Pair] = []
         left_out: Counter[str] = Counter()
@@ -282,7 +282,7 @@ LEAST_USED = 0.25
 
 
 def told_use(used: int, total: int, swapped: int) -> str:
-    """Return a message with the number of pairs of a file that are used.
+    """Return a message that ``used`` of the ``total`` pairs of a file are used. A share below LEAST_USED is a warning.
 
     ``swapped`` is the number of pairs that would be used if the columns of the file were swapped.
 

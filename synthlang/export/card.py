@@ -108,7 +108,10 @@ def card_header(
 
 
 def write_card(title: str, header: Mapping[str, Any], sections: Iterable[tuple[str, str]]) -> str:
-    """Return the text of a card. Sections are pairs (heading, Markdown text), and the heading may be empty."""
+    """Return the text of a card with the header from ``card_header``.
+
+    ``sections`` are pairs (heading, Markdown text). A heading may be empty.
+    """
     parts = [f"---\n{write_yaml(dict(header))}---", f"# {title}"]
     parts += [f"## {heading}\n\n{text.strip()}" if heading else text.strip() for heading, text in sections]
     return "\n\n".join(parts) + "\n"
@@ -133,7 +136,10 @@ def markdown_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str
 
 
 def code_block(text: str, language: str = "") -> str:
-    """Return text as a Markdown code block. The fence is longer than any run of backticks in the text."""
+    """Return text as a Markdown code block. The fence is longer than any run of backticks in the text.
+
+    ``language`` is the language of the code for highlighting, or "" for none.
+    """
     ticks = [i for i, c in enumerate(f" {text} ") if c != "`"]
     fence = "`" * max(3, *(b - a for a, b in pairwise([*ticks, ticks[-1] + 1])))
     return f"{fence}{language}\n{text.rstrip()}\n{fence}"

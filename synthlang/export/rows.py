@@ -11,7 +11,8 @@ With a vocabulary, ``parent`` and ``derived`` also have ``input_ids``. Arrays ar
 The overlap of two texts is computed from their word types. A type is stored as a 64-bit hash and a count, in 16 bytes,
 so texts may have any size. The hash is multilinear, Σ rᵢ · (byteᵢ + 1) mod 2⁶⁴ with a random rᵢ for each position. Two
 types collide with a probability below 2⁻⁵⁶ (Lemire & Kaser 2014, "Strongly universal string hashing is fast", section
-2). The low bits of the hash are its weak ones. For a million types the probability of any collision is below 10⁻⁴.
+2). The low bits of the hash are weaker than the high bits. For a million types the probability of any collision is
+below 10⁻⁴.
 """
 
 from __future__ import annotations

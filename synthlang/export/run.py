@@ -95,7 +95,7 @@ def write_shards(plan: ExportPlan, source: Source, workers: int, progress: Progr
 
     Raises:
         InputError: The source has no sentence or cannot be read, or the language drops all sentences or cannot be
-            applied to one of them.
+            applied to a sentence.
         DiskError: A shard cannot be written.
         WorkerDiedError: A worker was killed.
     """
@@ -233,7 +233,7 @@ def finished_export(folder: Path, fingerprint: str, licence: str | None = None) 
     """Return the manifest of a finished data set after checking its fingerprint, its licence and its files.
 
     Raises:
-        InputError: The folder has no manifest or another fingerprint, has another licence than a given one, or has a
+        InputError: The folder has no manifest or another fingerprint, has another licence than ``licence``, or has a
             missing or damaged file.
     """
     manifest = read_json(folder / "manifest.json") if (folder / "manifest.json").is_file() else None

@@ -174,7 +174,7 @@ def write_shard(plan: ExportPlan, shard: Shard) -> dict[str, Any]:
 
 
 class ShardFiles:
-    """The parquet files of a shard, closed by ``stack``. A thread writes a batch while the next one is derived.
+    """The parquet files of a shard, closed by ``stack``. A thread writes a batch while the next batch is derived.
 
     Attributes:
         rows: Number of rows of each configuration, complete after ``finish``.
@@ -239,6 +239,10 @@ def finished(plan: ExportPlan, split: str, number: int) -> dict[str, Any] | None
 
 
 def types_of(plan: ExportPlan, split: str, number: int) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a finished shard: parent_hashes, parent_counts, … and, with token ids, parent_ids, …."""
+    """Return the counts of words and ids in a finished shard, as arrays by name.
+
+    The arrays SIDE_hashes and SIDE_counts [types] are those of ``Types`` for the sides ``parent`` and ``derived``. With
+    token ids, SIDE_ids [ids] has the number of occurrences of each id.
+    """
     with np.load(plan.types(split, number), allow_pickle=False) as saved:
         return dict(saved)

@@ -53,7 +53,7 @@ class BagCache:
         return len(self._rows)
 
     def keys(self, types: Ints, names: tuple[Item, ...], temperature: float) -> list[bytes]:
-        """Return the key of each row of ``types`` [bags, n], whose values index ``names``."""
+        """Return the key of each row of ``types`` [bags, n], whose values index ``names``, at a temperature."""
         if len(self._numbers) > MOST_ITEM_TYPES:
             self.clear()
         numbers = self._numbers

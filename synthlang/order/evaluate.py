@@ -54,7 +54,7 @@ class Direction:
 
     @staticmethod
     def of(groups: Iterable[Nodes]) -> Direction:
-        """Count the dependents of all nodes."""
+        """Count the dependents on each side of the head in all groups of nodes."""
         found = Direction(Counter(), Counter())
         for nodes in groups:
             pairs, left = _sides(nodes)
@@ -97,7 +97,7 @@ def evaluate(
         model: The order model.
         held_out: Text with trees.
         training: Text with trees for the baseline ``direction`` (default: no such baseline).
-        most_items: Largest number of items of a node that is scored. The smallest is 2.
+        most_items: Largest number of items of a node that is scored, 2 to 8. The smallest number is always 2.
         labels: ``mapped`` or ``faithful`` (see ``distribution``).
         corpus_labels: The label scheme of both texts.
 
@@ -110,7 +110,7 @@ def evaluate(
         uniform, direction mean log-likelihood of a node under the baselines, in nats
         model_item, …      the same log-likelihoods per item
         perplexity         exp(−model)
-        best               share of nodes whose order in the text is the model's most probable one
+        best               share of nodes whose order in the text is the most probable order of the model
         best_uniform       expected share of nodes whose order in the text equals an order that is drawn uniformly
 
     Raises:

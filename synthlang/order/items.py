@@ -15,7 +15,7 @@ The value of a feature is its number of occurrences. A feature is a plain string
 
 The released order models use labels of Universal Dependencies v1, while today's treebanks and parsers use v2. Only
 labels are converted, not trees: where v2 attaches a word elsewhere (coordination), a v1 model gets the v2 tree. A label
-without an equivalent in v1 becomes the nearest one. Source: https://universaldependencies.org/v2/summary.html
+without an equivalent in v1 becomes the nearest label. Source: https://universaldependencies.org/v2/summary.html
 """
 
 from __future__ import annotations

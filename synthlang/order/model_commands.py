@@ -280,7 +280,7 @@ def order_import(noun: Path, verb: Path, out: Path, name: str, labels: Scheme = 
     See ``import_orm`` for the other arguments.
 
     Raises:
-        InputError: A file is not one of a released model (see ``import_orm``).
+        InputError: A file is not a file of a released model (see ``import_orm``).
         DiskError: The model file cannot be written.
     """
     model = import_orm(noun, verb, name, labels)

@@ -204,10 +204,10 @@ class Summands:
     """Scores of nodes with the same number of items, in the parts that ``permutations`` defines.
 
     Attributes:
-        orders: The orders of this number of items.
+        orders: The orders of the items of a node.
         first: Sums of the first part, [nodes, orders of the first part].
         last: Sums of the last part, [nodes, orders of the last part].
-        rest: Sparse sums of the rest, [nodes, n!], or None if there are none.
+        rest: Sparse sums of the n-grams in neither part, [nodes, n!], or None if the nodes have no n-gram.
     """
 
     orders: Orders

@@ -101,7 +101,11 @@ class Transform(StrictModel):
         return self
 
     def files(self) -> dict[str, Path]:
-        """Return the existing files that the options ``file_fields`` name, by option."""
+        """Return the existing files that the options ``file_fields`` name, by option.
+
+        Raises:
+            InputError: A name begins with ``~USER``, and the user does not exist.
+        """
         named = {field: getattr(self, field) for field in self.file_fields}
         paths = {field: user_path(value) for field, value in named.items() if value is not None}
         return {field: path for field, path in paths.items() if path.is_file()}
@@ -138,12 +142,12 @@ def chosen_sentences(corpus: Corpus, key: int, strength: float) -> NDArray[np.bo
 
 
 def filtered(result: Rewrite, affected: NDArray[np.bool_], fits: NDArray[np.bool_], reason: str) -> Rewrite:
-    """Flag the affected sentences of a rewrite that keeps all sentences, and leave out affected ones that do not fit.
+    """Flag the affected sentences of a rewrite of all sentences, and leave out affected sentences that do not fit.
 
     Args:
         result: The rewrite.
         affected: Flags of the sentences that the transform affects, [sentences].
-        fits: Flags of the sentences that pass the filter, [sentences]. The others stay if they are not affected.
+        fits: Flags of the sentences that pass the filter, [sentences]. A sentence that is not affected always stays.
         reason: The reason under which the sentences that are left out are counted.
     """
     keep = fits | ~affected
@@ -152,7 +156,7 @@ def filtered(result: Rewrite, affected: NDArray[np.bool_], fits: NDArray[np.bool
 
 
 def parent_words(corpus: Corpus) -> Column:
-    """Return the source word of each word, or ``_`` for an inserted one.
+    """Return the source word of each word, or ``_`` for an inserted word.
 
     Without a column ``parent``, the source words are the words of the corpus itself.
     """

@@ -1,4 +1,4 @@
-"""Code switching: extra anchors, words of another language put into the derived one.
+"""Code switching: extra anchors, which are words of another language in the derived language.
 
 A word in the dictionary is replaced by its translation with probability p = 0.3, at most 15 % of the words of a
 batch (Conneau et al. 2020, "Emerging Cross-lingual Structure in Pretrained Language Models", extra anchors).
@@ -74,7 +74,11 @@ class CodeSwitch(Transform):
         return value
 
     def model_post_init(self, context: Any, /) -> None:
-        """Read the dictionary once, so that the fingerprint covers the pairs in use."""
+        """Read the dictionary once, so that the fingerprint covers the pairs in use.
+
+        Raises:
+            InputError: The dictionary cannot be read (see ``read_muse`` and ``read_weighted``).
+        """
         del context
         if self.dictionary == PARENT_WORDS:
             return
@@ -155,7 +159,7 @@ class CodeSwitch(Transform):
         return codes, Column(np.where(known, flat[at], codes).astype(np.int32), tuple(index))
 
     def _translations(self, words: Sequence[str], key: int) -> list[tuple[str, ...]]:
-        """Return the translations of each word. A word that is not in the dictionary has none."""
+        """Return the translations of each word. A word that is not in the dictionary has no translation."""
         found: list[tuple[str, ...]] = [(word,) for word in words]
         if self._pairs is not None:
             most = 1 if self.translations == "first" else None

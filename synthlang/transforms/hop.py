@@ -154,7 +154,10 @@ def number_of(features: str) -> int:
 
 
 def lemmatised(corpus: Corpus, verbs: Rows) -> Column:
-    """Return the forms with the lemma of each of the ``verbs`` (rows). A verb without a lemma keeps its form."""
+    """Return the forms with the lemmas of the verbs at the rows ``verbs`` [n].
+
+    A verb without a lemma keeps its form.
+    """
     form, lemma = corpus.form, corpus.columns["lemma"]
     names, lemmas = list(form.names or ()), lemma.names or ()
     index = {name: code for code, name in enumerate(names)}

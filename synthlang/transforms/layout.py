@@ -2,7 +2,7 @@
 
 Dependents that keep their side keep their order. A dependent that changes sides goes to the mirrored place, with as
 many dependents between it and the head as before. At this place it is outside the lower layers and inside the higher
-ones.
+layers.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def layer(label: str) -> int:
 
 
 def attach_inserted(corpus: Corpus) -> Corpus:
-    """Return the corpus with a head for every word that has none (head −1).
+    """Return the corpus with a head for every word without a head (head −1).
 
     Such a word was inserted, or its head was left out. The new head is the nearest word with a head to the left of the
     word and all words below it. If there is none, the new head is the nearest word to the right that is in the tree of
@@ -244,7 +244,10 @@ class Layout:
         keys[short] = reach[slot[short]] + STEP + self.place[short] * BY_CLOSENESS
 
     def order(self, keys: Keys, side: Rows) -> Rows:
-        """Return for each output word the row of its source word, [words]. The final punctuation comes last."""
+        """Return for each output word the row of its source word, [words]. The final punctuation comes last.
+
+        ``keys`` [m] are the sort keys and ``side`` [m] the new sides of the items.
+        """
         rank = np.zeros(len(self.forest.parent))
         rank[self.items] = np.where(side == AFTER, keys, -keys)
         final = self.items[self.is_final & (self.forest.parent[self.head] < 0)]

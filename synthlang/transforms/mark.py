@@ -43,8 +43,8 @@ def check_marker(word: str) -> str:
 class Insertion(NamedTuple):
     """Insertion of a word at each of the rows ``rows`` [n].
 
-    A negative ``place`` is before the row, and a positive one after it. Words at the same row are sorted by place, and
-    equal places keep the order of the insertions.
+    A negative ``place`` is before the row, and a positive ``place`` is after the row. Words at the same row are sorted
+    by place, and equal places keep the order of the insertions.
     """
 
     rows: Rows
@@ -193,7 +193,7 @@ class AfterVerb(StrictModel):
 class Mark(Transform):
     """Insert markers and leave words out, in a share ``strength`` of the sentences.
 
-    The transform is exactly invertible unless words are left out. A source word that looks like a marked one is
+    The transform is exactly invertible unless words are left out. A source word that looks like a marked word is
     therefore refused.
     """
 
@@ -371,7 +371,7 @@ class Mark(Transform):
         return edit(corpus, form, ~self._insertions(corpus), [])
 
     def _bare(self, word: str) -> str:
-        """Return the word without its markers. No source word ends in one, so removing all of them is exact."""
+        """Return the word without its markers. No source word has a marker, so that the result is exact."""
         strip = str.removeprefix if self.place == "before" else str.removesuffix
         ends = [] if self.as_words else [self._joined(marker) for marker in self.markers]
         shorter = next((short for end in ends if (short := strip(word, end)) != word), None)

@@ -29,8 +29,8 @@ Flags = NDArray[np.bool_]
 class Reorder(Transform):
     """Draw an order for every node, in a share ``strength`` of the sentences.
 
-    A word without a head (an inserted word, or one whose head was left out) is not an item of a node. It stays beside
-    the word that ``attach_inserted`` attaches it to and does not affect the order of others.
+    A word without a head is not an item of a node. Such a word was inserted, or its head was left out. It stays beside
+    the word to which ``attach_inserted`` attaches it, and does not affect the order of other words.
     """
 
     keeps_forms: ClassVar[bool] = True

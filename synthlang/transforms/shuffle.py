@@ -2,7 +2,7 @@
 
 The rules are those of the released code (https://github.com/jkallini/mission-impossible-language-models, utils.py). Its
 generator starts again for each sentence, or for each window of a sentence, so all sentences or windows of one length
-have the same order. That order is the one that NumPy draws, and NumPy draws it here, too.
+have the same order. NumPy draws this order, both in the released code and here.
 
     draw 0, five words   a b c d e  →  c e d a b
 """

@@ -28,7 +28,7 @@ class Transliterate(Transform):
     transforms, and it grows with the strength. The ids of a chosen word move by V (see ``vocabulary``).
 
     A sentence is dropped and counted if a word that is not chosen has letters of the script, because it could not be
-    distinguished from a transliterated one.
+    distinguished from a transliterated word.
     """
 
     file_fields: ClassVar[tuple[str, ...]] = ("types",)
@@ -58,7 +58,11 @@ class Transliterate(Transform):
         return value
 
     def model_post_init(self, context: Any, /) -> None:
-        """Read the listed words once, so that the fingerprint covers the words in use."""
+        """Read the listed words once, so that the fingerprint covers the words in use.
+
+        Raises:
+            InputError: The list cannot be read (see ``read_types``).
+        """
         del context
         self._listed = None if self.types is None else read_types(self.types)
 
@@ -119,7 +123,7 @@ class Transliterate(Transform):
         return result.take(np.flatnonzero(whole)).counted({reason: ~whole})
 
     def _tokens(self, corpus: Corpus, script: Script, key: int) -> Column:
-        """Return the tokens with the chosen ones written in the script."""
+        """Return the tokens of the batch, of which the chosen tokens are written in the script."""
         names = corpus.form.names or ()
         chosen = self.chosen(names, key)
         return corpus.form.map_names(script.encode_token(n) if c else n for n, c in zip(names, chosen, strict=True))

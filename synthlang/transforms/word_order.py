@@ -62,7 +62,10 @@ class Reordering(Transform):
 
 
 def segment_of_word(corpus: Corpus, split_at_marks: bool) -> Rows:
-    """Return the number of each word's segment, [words]. A segment is a sentence, or its part between two marks."""
+    """Return the number of each word's segment, [words]. A segment is a sentence, or its part between two marks.
+
+    With ``split_at_marks``, a mark that ends sentences and stands alone is a separate segment.
+    """
     starts = np.zeros(corpus.offsets[-1], bool)
     starts[corpus.offsets[:-1][corpus.lengths > 0]] = True
     if split_at_marks:
@@ -73,7 +76,7 @@ def segment_of_word(corpus: Corpus, split_at_marks: bool) -> Rows:
 
 
 def cut_segments(segments: Rows, size: int | None) -> Rows:
-    """Cut the segments [words] into consecutive pieces of ``size`` words, the last one shorter.
+    """Cut the segments [words] into consecutive pieces of ``size`` words. The last piece of a segment may be shorter.
 
     With ``size`` None the segments are unchanged.
     """
@@ -121,7 +124,8 @@ class Permute(Reordering):
 def random_order(corpus: Corpus, segments: Rows, key: int) -> Rows:
     """Return for each output word the row of its source word, in a random order of each segment, [words].
 
-    The order is a function of ``key``, the ids of the sentences and the positions of the words.
+    ``segments`` [words] is the number of each word's segment. The order is a function of ``key``, the ids of the
+    sentences and the positions of the words.
     """
     bits = random_bits(key_of("order", key), corpus.ids[corpus.sentence_of_word], corpus.position)
     return np.asarray(np.lexsort((bits, segments)), dtype=np.int64)

@@ -61,7 +61,11 @@ def text_fingerprint(text: Text) -> dict[str, str | None]:
 
 
 def batches_of_text(text: Text) -> Iterator[Corpus]:
-    """Yield the batches of a training text, derived on the way."""
+    """Yield the batches of a training text, derived by its language if it has one.
+
+    Raises:
+        InputError: The text cannot be read or derived.
+    """
     source, language = text
     for batch in source.batches("train"):
         yield batch if language is None else language.derive(batch)

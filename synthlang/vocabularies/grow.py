@@ -73,7 +73,7 @@ def lines_of(counts: Mapping[str, int]) -> Iterator[str]:
 
 AT_ONCE = 10_000  # words that are encoded at a time
 COVERAGE = 0.9995
-"""Share of the characters of a text that get tokens. The rarest ones, as in foreign names, get none."""
+"""Share of the characters of a text that get tokens. The rarest characters, as in foreign names, get no token."""
 
 
 @dataclass(frozen=True)
@@ -211,8 +211,8 @@ def grow_bpe(task: GrowTask) -> Grown:
 def with_forms(vocabulary: Vocabulary, forms: Iterable[str]) -> Vocabulary:
     """Return the vocabulary with merges that make each form one token.
 
-    A form with a space before it starts a word, and any other is a part of a word. The merges come after the old
-    ones. Every old id stays, and a word that spells no form is cut as before or into fewer tokens.
+    A form with a space before it starts a word, and any other form is a part of a word. The new merges come after the
+    old merges. Every old id stays, and a word that spells no form is cut as before or into fewer tokens.
     """
     table = byte_characters()
     spelled = ["".join(table[byte] for byte in form.encode()) for form in forms]

@@ -197,7 +197,7 @@ class IdSpace:
 
         The result is None unless the two languages are copies of each other. With separate embeddings (``own_rows``),
         equal ids are pairs, too. In a partially transliterated language some of the pairs do not occur, so callers
-        select those that do.
+        select the pairs that occur.
         """
         if self.offsets is None or (self.offsets[0] == self.offsets[which] and not own_rows):
             return None

@@ -30,6 +30,9 @@ def xlm_tokenizer(place: str) -> Any:
     """Return a fast tokenizer that cuts words as transformers' XLMTokenizer does.
 
     ``place`` is a folder or the name of a model. Errors of transformers and of the file system are raised unchanged.
+
+    Raises:
+        InputError: The file vocab.json or tokenizer_config.json is not JSON.
     """
     from transformers import PreTrainedTokenizerFast
     from transformers.utils import cached_file
