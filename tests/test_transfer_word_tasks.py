@@ -267,6 +267,7 @@ RIGHT = [[[2, "det", "X"], [3, "nsubj", "X"], [0, "root", "X"]], [[2, "det", "X"
         (Pos, [["N", "V", "N"], ["D", "V"]], [["X", "Y"], []], [["N", "N"], []]),
         (Ner, WHOLE, [["O", "O", "O"], ["O"]], [["B-LOC", "I-LOC", "I-LOC"], ["B-LOC"]]),
         (Ner, SINGLE, [["O", "O"]], [["B-PER", "B-PER"]]),
+        (Ner, [["O", "O"]], [["B-PER"], []], [["O"], []]),  # a small dev set may have no entity
         (Slots, INTENTS, [{"slots": ["B-x", "O"], "intent": "a"}], [{"slots": ["O", "O"], "intent": "b"}]),
         (Parsing, LEFT, [[[2, "a", "X"], [0, "b", "X"]]], [[[0, "root"], [1, "case"]]]),
         (Parsing, RIGHT, [[[0, "a", "X"]] * 3], [[[2, "det"], [3, "det"], [0, "root"]]]),

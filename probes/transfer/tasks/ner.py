@@ -76,8 +76,11 @@ class Ner(TagTask):
     def majority(self, train: Sequence[Any], test: Sequence[Any]) -> list[Any]:
         """Predict entities of one type everywhere: either each word, or each whole sentence.
 
-        The choice has the highest F1 on ``train``. The most frequent tag, O, would have an F1 of 0.
+        The choice has the highest F1 on ``train``. The most frequent tag, O, would have an F1 of 0. If ``train`` has no
+        entities, no entity is predicted.
         """
+        if not any(map(mentions_of, train)):
+            return [[OUTSIDE] * len(tags) for tags in test]
         kind, whole = best_guess(train)
         return [[f"{'I' if whole and i else 'B'}-{kind}" for i in range(len(tags))] for tags in test]
 
@@ -85,9 +88,11 @@ class Ner(TagTask):
 def best_guess(train: Sequence[Sequence[str]]) -> tuple[str, bool]:
     """Return the constant prediction with the best strict F1 on ``train``.
 
+    ``train`` has the BIO tags of each sentence, and must have at least one entity.
+
     Returns:
-        The type of entity to predict everywhere. The second value is True if an entity is a whole sentence, and False
-        if it is a single word.
+        The type of entity to predict everywhere, and True if each predicted entity is a whole sentence, or False if it
+        is a single word.
     """
     right: Counter[tuple[str, bool]] = Counter()
     mentions = 0
