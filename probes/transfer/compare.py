@@ -112,7 +112,6 @@ def short_names(files: Sequence[str]) -> dict[str, str]:
 
     A single file keeps its whole path.
 
-
     >>> list(short_names(["runs/mlm/transfer/pos-trans.json", "runs/xlm/transfer/pos-trans.json"]).values())
     ['mlm', 'xlm']
     """
@@ -132,13 +131,13 @@ def compare(
     rounds: int = TEST_ROUNDS,
     swap: str = "prediction",
 ) -> Comparison:
-    """Compare the first result file with each other file.
+    """Compare the baseline, which is the first result file, with each of the other result files.
 
     Args:
-        files: The result files.
+        files: The result files, the baseline first.
         metrics: The metrics to compare (default: the main metric of the first file).
         tests: The test sets to compare: parent, zs, sup, mixed, … (default: the sets in all files).
-        correction: The correction for multiple comparisons.
+        correction: The correction for multiple comparisons: ``holm``, ``bh`` (Benjamini and Hochberg) or ``none``.
         rounds: Number of permutations.
         swap: The unit to permute: ``prediction``, as in the paper, or ``item`` with its predictions of all seeds. With
             ``item``, predictions of different seeds are not treated as independent.
@@ -211,10 +210,10 @@ def _mean(stats: Floats, metric: Metric) -> float:
 def item_test(
     before: Floats, after: Floats, metric: Metric, key: int, rounds: int = TEST_ROUNDS, swap: str = "prediction"
 ) -> PairedTest:
-    """Test the difference of two systems on the same items.
+    """Test the difference of two systems on the same items (see `paired_t_test` and `permutation_test`).
 
-    A metric that is a mean over items gets a paired t-test over the items that count. Other metrics get a permutation
-    test, for which both systems must have the same number of runs.
+    A metric that is a mean over items gets a paired t-test over the items that count, after averaging over runs. Other
+    metrics get a permutation test, for which both systems must have the same number of runs.
 
     Args:
         before: [runs, items, k] the contributions of the items to the sums of the metric, for the first system.
@@ -295,8 +294,9 @@ def read_outcome(path: Path) -> Outcome:
     """Read a result of ``synthlang transfer`` with its predictions.
 
     Raises:
-        InputError: The file cannot be read, is not such a result or has another format, its file of predictions is
-            missing or damaged, or the two files have different seeds.
+        InputError: The file cannot be read, is not such a result, or has another format or settings that are not
+            allowed. The error is also raised if its file of predictions is missing or damaged, or if the two files have
+            different seeds.
     """
     try:
         result = _Result.model_validate(read_json(path))
@@ -344,7 +344,16 @@ def check_alike(outcomes: Sequence[Outcome]) -> None:
 
 
 def check_items(outcomes: Sequence[Outcome], test: str) -> None:
-    """Raise InputError unless every run of every file has the same items and gold values in the same order."""
+    """Check that all results have the same predictions to compare for a test set.
+
+    Args:
+        outcomes: The results, each of which has the test set.
+        test: The name of the test set.
+
+    Raises:
+        InputError: A result has other combinations of seeds and settings than the first result, or a run has other
+            items, other gold values or another order than the first run.
+    """
     first = outcomes[0]
     runs = first.tests[test]
     reference = next(iter(runs.values()))

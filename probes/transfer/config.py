@@ -223,8 +223,9 @@ class TransferConfig(StrictModel):
     train_language: Annotated[NamedLanguage | None, OmitDefaultFromHash()] = None
     """Language into which the training and dev items of the source language are derived (default: no change).
 
-    The model then trains on them, with the tokenizer of the source language. Test items stay as they are. In Impact,
-    section 5.3, it is ``sov``: SQuAD with the verb last. There is no SUP (``sup: false``).
+    The model then trains on the derived items, with the tokenizer of the source language. Test items stay as they are.
+    "The Impact of Cross-Lingual Adjustment", section 5.3, trains on SQuAD with the verb last, the language ``sov``. SUP
+    is not possible, so set ``sup: false``.
     """
     dev: ItemsSpec | None = None
     """Dev set of the source language (default: the dev split of ``train``, or one tenth of its items)."""
@@ -233,7 +234,7 @@ class TransferConfig(StrictModel):
     target: TargetData | None = None
     """Labelled sentences of a natural target language (default: the source items, derived)."""
     mixed: bool | Literal["random"] = False
-    """Also test pairs with one text in each language (Impact, section 4.2).
+    """Also test pairs with one text in each language (The Impact of Cross-Lingual Adjustment, section 4.2).
 
     ``true`` tests every item twice, each time with another text in the target language. ``random`` tests every item
     once, and draws the text. With a ``target``, its test set must be a translation of the source test set, with the
@@ -305,7 +306,7 @@ class TransferConfig(StrictModel):
     def of_source(self) -> TransferConfig:
         """The settings with defaults for all keys that do not affect the fit on the source language or its dev score.
 
-        The target language is kept only for continual learning.
+        The key ``language`` is kept only for continual learning.
         """
         unread: dict[str, Any] = {
             "target": None,
@@ -445,7 +446,8 @@ def check_tried(config: TransferConfig, counts: Iterable[int]) -> None:
     """Check every combination of the search, and its layers against models with ``counts`` layers.
 
     Raises:
-        InputError: A combination is not allowed, ``best`` exceeds their number, or a model lacks a layer.
+        InputError: A combination is not allowed, ``best`` exceeds the number of combinations, a model lacks a layer, or
+            a layer is named twice.
     """
     tried = combinations(config)
     if config.best > len(tried):
@@ -464,8 +466,9 @@ def check_decoder(config: TransferConfig, is_causal: bool) -> None:
     Every combination of the search is checked. Settings that the task does not read are never an error.
 
     Raises:
-        InputError: Words are read at their first subword, which does not see the others, or continual learning pulls
-            only the tokens before sentences, which see no word.
+        InputError: The model is a decoder (``is_causal``), and words are read at their first subword, which does not
+            see the later subwords. The error is also raised if continual learning pulls only the tokens before
+            sentences, which see no word, or if a combination of the search is not allowed.
     """
     reads_words = config.rotation is not None or "features.subword" in TASKS[config.task].settings
     firsts = [tried.features.subword == "first" for _, tried in combinations(config)]

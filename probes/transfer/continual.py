@@ -19,10 +19,17 @@ from synthlang.rng import key_of
 class Continual:
     """The loss α · (L + λR) on ``config.rows`` pairs per step, which keeps the alignment during fine-tuning.
 
-    The pairs are single word pairs or sentence pairs, by ``config.sample``. The pairs and the dropout of a step depend
-    only on (seed, step). ``body`` is the model that is fine-tuned. ``before`` is the model f⁰ in R, such as the
-    original of an adjusted model (equation 1). The default is a copy of ``body``, so create this object before the
-    first step.
+    The terms L and R are those of `AlignmentLoss`. The pairs are single word pairs or sentence pairs, by
+    ``config.sample``. The pairs and the dropout of a step depend only on (seed, step).
+
+    Args:
+        config: The settings, with the weight α.
+        pretrained: The model and the two languages.
+        body: The model that is fine-tuned.
+        seed: The seed of the pairs and of the dropout.
+        texts: The sentence pairs with word alignments.
+        before: The model f⁰ in R, such as the original of an adjusted model (equation 1). The default is a copy of
+            ``body``, so create this object before the first step.
 
     Raises:
         InputError: The model lacks a layer, or its two languages have different special tokens.

@@ -47,7 +47,10 @@ def word_slots(words: Tensor, subword: str, whole: Tensor) -> Tensor:
 
 
 def whole_rows(text: Text, is_causal: bool) -> Tensor:
-    """Return the column whose state stands for each row, [r, 1]: ``<s>``, or the last token, which sees the row."""
+    """Return the column [r, 1] whose state represents each row: ``<s>``, or the last token in a decoder.
+
+    ``is_causal`` is True for a decoder, in which only the last token sees the whole row.
+    """
     rows, width = text.input_ids.shape
     columns = torch.arange(width, device=text.input_ids.device)
     if not is_causal:
@@ -120,7 +123,7 @@ class Features(nn.Module):
         return self
 
     def seed_dropout(self, key: int) -> None:
-        """Make the dropout of the next forward pass a function of ``key``."""
+        """Seed the dropout of the next forward pass, which then depends only on ``key``."""
         self.noise.seed(key_of("top", key), next(self.parameters()).device)
         for body in self.bodies:
             assert isinstance(body, LanguageModel)
@@ -131,7 +134,7 @@ class Features(nn.Module):
         return self.finish(self.read(batch), batch)
 
     def read(self, batch: Batch) -> Tensor:
-        """Return the combined layers of the model, for the row and its words, [r, 1 + k, d], or for all columns.
+        """Return the combined layers of the model, for each row and its words, [r, 1 + k, d], or for all columns.
 
         All columns [r, w, d] are returned if ``reads_all`` is true or the batch has no words. ``finish`` then selects
         the row and its words.
@@ -197,8 +200,12 @@ def _new_layer(body: LanguageModel, parts: int) -> Layer:
 class TaskModel(nn.Module):
     """Features and a head.
 
-    The features are computed in ``precision``, and the head in float32. Methods accept the result of `Features.read`
-    as ``read``, so that cached states are not computed again.
+    Methods accept the result of `Features.read` as ``read``, so that cached states are not computed again.
+
+    Args:
+        features: The features.
+        head: The head, which is computed in float32.
+        precision: The precision of the features: ``float32``, or ``bfloat16`` by autocast.
     """
 
     def __init__(self, features: Features, head: Head, precision: str = "float32") -> None:
@@ -227,7 +234,11 @@ class TaskModel(nn.Module):
         return self.head.loss(self.states(batch, read), batch)
 
     def decode(self, batch: Batch, read: Tensor | None = None) -> list[Any]:
-        """Return the best prediction for each row of a batch (see ``Head.decode``)."""
+        """Return the best prediction for each row of a batch (see ``Head.decode``).
+
+        Raises:
+            InputError: An arc score of a parser is NaN or infinite.
+        """
         return self.head.decode(self.states(batch, read), batch)
 
     def _autocast(self) -> torch.autocast:
@@ -235,13 +246,18 @@ class TaskModel(nn.Module):
 
 
 class FrozenStates:
-    """Cache in memory of the results of `Features.read` for all rows of a set, [n, d] each, without padding."""
+    """Cache in memory of the results of `Features.read` for all rows of a set.
+
+    Args:
+        rows: The states of each row, [n, d] float32 on the CPU, without padding.
+        reads_all: The value of `Features.reads_all` with which the states were computed.
+    """
 
     def __init__(self, rows: list[Tensor], reads_all: bool) -> None:
         self._rows, self._reads_all = rows, reads_all
 
     def of(self, batch: Batch) -> Tensor:
-        """Return the states [r, n, d] of the rows of a batch, with 0 for padding."""
+        """Return the states [r, n, d] of the r rows of a batch, float32 on the CPU, with 0 for padding."""
         rows = [self._rows[row] for row in batch.rows.tolist()]
         states: Tensor = rows[0].new_zeros(len(rows), _there(batch, self._reads_all).shape[1], rows[0].shape[-1])
         for row, known in zip(states, rows, strict=True):
@@ -252,8 +268,9 @@ class FrozenStates:
 def frozen_states(model: TaskModel, examples: Examples, most: int = MOST) -> FrozenStates | None:
     """Return the states of a set if the features are frozen and the states fit into ``most`` bytes, else None.
 
-    The batches for reading do not depend on the training batches, so a resumed fit gets the same states. Rows of two
-    languages are not cached, because their padding in the middle depends on the batch.
+    The batches for reading do not depend on the training batches, so a resumed fit gets the same states. For rows in
+    two languages the result is None, because their padding in the middle depends on the batch. The model is left in
+    evaluation mode.
     """
     features = model.features
     if not features.frozen or int(examples.lengths.sum()) * features.width * 4 > most:

@@ -95,8 +95,9 @@ def fine_tune(
         report: Receives the progress.
 
     Raises:
-        InputError: The loss or a weight is not finite, the state in the folder is damaged or belongs to another fit, or
-            the disk is full.
+        InputError: The loss, a weight or an arc score of a parser is not finite, or the state in the folder is damaged
+            or belongs to another fit.
+        DiskError: The state cannot be written.
     """
     fit = _Fit(model, train, (dev, *also), metric, config, seed, extra, report)
     sets = (train, dev, *also)
@@ -121,6 +122,9 @@ def predict(
 
     Predictions are in the order of the items, and in the JSON form of the task. ``frozen`` are cached states of the
     items, if they are known. The model is left in evaluation mode.
+
+    Raises:
+        InputError: An arc score of a parser is NaN or infinite.
     """
     model.eval()
     outputs: list[Any] = [None] * len(examples)
@@ -244,7 +248,7 @@ def _optimizer(trained: dict[str, nn.Parameter], config: FineTuneConfig, device:
 
 
 def training_batches(count: int, rows: int, items: int, seed: int, epoch: int) -> list[Rows]:
-    """Return the batches of an epoch (numbered from 0).
+    """Return the indices of the rows in each batch of an epoch (numbered from 0), with ``rows`` rows in a batch.
 
     Epochs take ``items`` items each from consecutive passes over all ``count`` rows. A pass has each row once, in a
     random order that depends only on (seed, pass). The last batch may be smaller. Rows are not sorted by length,
@@ -292,10 +296,12 @@ class Progress:
         return done >= self.config.epochs or (patience is not None and done > 0 and done - self.best >= patience)
 
     def resume(self, say: Say = unheard) -> None:
-        """Load the state in the folder, if there is one.
+        """Load the history, the weights and the state of the optimizer from the folder, if they were saved there.
+
+        ``say`` shows a warning for each damaged state that is skipped.
 
         Raises:
-            InputError: The state is damaged or belongs to another fit.
+            InputError: Every saved state is damaged, or the state belongs to another fit.
         """
         path = None if self.folder is None else latest_checkpoint(self.folder, say)
         if path is None:
@@ -311,7 +317,7 @@ class Progress:
         At the end of the fit, the best weights are restored first.
 
         Raises:
-            InputError: The disk is full.
+            DiskError: The state cannot be written.
         """
         self.history.append({"epoch": len(self.history) + 1, "loss": loss, "dev": dev})
         last_is_best = self.best == len(self.history)
@@ -355,8 +361,8 @@ def fit_fingerprint(
 ) -> str:
     """Return the fingerprint of a fit that starts from the current weights of ``model``.
 
-    ``sets`` are the training set, the dev set and additional dev sets. ``further`` is True if a loss is added to that
-    of the task.
+    ``sets`` are the training set, the dev set and additional dev sets. ``metric`` is the name of the metric that
+    selects the epoch. ``further`` is True if another loss is added to the loss of the task.
     """
     weights = hashlib.sha256()
     for name, tensor in (*model.named_parameters(), *model.named_buffers()):

@@ -68,7 +68,11 @@ class ResultFile:
                 self.predictions.setdefault(part.seed, []).append(part)
 
     def add(self, transfer: Transfer, result: SeedResult) -> None:
-        """Add a seed and write both files, predictions first, so that every seed in the JSON file has predictions."""
+        """Add a seed and write both files, predictions first, so that every seed in the JSON file has predictions.
+
+        Raises:
+            DiskError: A file cannot be written.
+        """
         self.seeds[result.seed] = seed_record(result, transfer.main.name)
         self.predictions[result.seed] = list(result.predictions)
         order = {test: i for i, test in enumerate(transfer.tests)}
@@ -105,7 +109,7 @@ def facts(transfer: Transfer) -> dict[str, Any]:
 
 
 def of_sets(transfer: Transfer) -> dict[str, Any]:
-    """Return the majority baseline, and the numbers of items and words in each set, for JSON."""
+    """Return the scores of the majority baseline, and the numbers of items and words of each set, for JSON."""
     sets = {name: items.batch for name, items in transfer.data.sets.items()}
     counts = {name: {"items": len(batch), "words": int(batch.corpus.offsets[-1])} for name, batch in sets.items()}
     return {"majority": transfer.majority, "counts": counts, "drops": drops(transfer)}
@@ -154,7 +158,10 @@ def _with_seeds(interval: Interval, seeds: Floats) -> dict[str, float | int | No
 
 
 def rows_of(result: Mapping[str, Any]) -> list[tuple[str, str, dict[str, Any], list[float | None]]]:
-    """Return (test, label, summary, score of each seed) for every line of a table of results."""
+    """Return (test, label, summary, score of each seed) for every line of a table of results.
+
+    ``result`` is the content of a result file, and ``summary`` is the entry of the test in its key ``all``.
+    """
     labels = {"parent": "parent", "sup": "SUP", "zs": "ZS", "delta": "Δ = SUP − ZS"}
     labels |= {f"{test} dev": f"{labels[test]} on dev" for test in KEYS}
     labels |= {test: test for test in result["all"] if test.startswith("mixed ")}
@@ -167,7 +174,11 @@ def rows_of(result: Mapping[str, Any]) -> list[tuple[str, str, dict[str, Any], l
 
 
 def write_predictions(path: Path, parts: Iterable[Predictions]) -> None:
-    """Write predictions to a parquet file with a row for each item. Values are JSON texts."""
+    """Write predictions to a Parquet file with a row for each item. Values are JSON texts.
+
+    Raises:
+        DiskError: The file cannot be written.
+    """
     with atomic_file(path) as handle, pq.ParquetWriter(handle, SCHEMA, compression="zstd") as writer:
         for part in parts:
             n = len(part.ids)

@@ -5,7 +5,7 @@ zs        the same model, tested on the target language
 sup       trained and tested on the target language
 delta     sup − zs, in percentage points of the main metric
 mixed …   the model of parent and zs, tested on pairs with one text in each language
-… dev     the first three scores on the dev sets (``tested_on: both``)
+… dev     parent, zs and sup on the dev sets instead of the test sets (``tested_on: both``)
 """
 
 from __future__ import annotations
@@ -143,7 +143,11 @@ class Transfer:
 
     @cached_property
     def fingerprint(self) -> str:
-        """The fingerprint of model, data, aligned text and settings. It does not depend on the seed."""
+        """The fingerprint of model, data, aligned text and settings. It does not depend on the seed.
+
+        Raises:
+            InputError: Aligned text, the maps of a rotation, or the model f⁰ of continual learning cannot be read.
+        """
         settings = resolved(self.config, lambda _: None)  # the content of data counts, not its paths
         readers = self.pretrained.source, self.pretrained.target
         parents = {
@@ -206,7 +210,11 @@ class Transfer:
         return {**({"aligned": found} if found else {}), **({"rotations": fits} if fits else {})}
 
     def examples(self, name: str, trained: Role = "source") -> Examples:
-        """Return the set ``name`` as encoded items. ``trained`` is the language whose training labels are used."""
+        """Return the set ``name`` as encoded items. ``trained`` is the language whose training labels are used.
+
+        Raises:
+            InputError: The task cannot encode the set (see ``Task.encode``).
+        """
         key = (name, trained if self.labels["target"] is not self.labels["source"] else "source")
         if key not in self._encoded:
             items = self.data.sets[name]
@@ -214,7 +222,11 @@ class Transfer:
         return self._encoded[key]
 
     def reading(self, name: str) -> Reading | None:
-        """Return the numbers of words, tokens and unknown tokens of a set, or None for a set in two languages."""
+        """Return the numbers of words, tokens and unknown tokens of a set, or None for a set in two languages.
+
+        Raises:
+            InputError: The transforms of the language work on tokens of another tokenizer than that of the model.
+        """
         items = self.data.sets[name]
         first, *others = items.readers
         if any(other.role != first.role for other in others):
@@ -223,7 +235,10 @@ class Transfer:
 
     @property
     def tests(self) -> dict[str, tuple[tuple[str, ...], Role]]:
-        """Name of a test → its sets and the language of training. The mapping is empty without test sets."""
+        """The names of the sets and the language of training of each test, by the name of the test.
+
+        The mapping is empty without test sets.
+        """
         if "source test" not in self.data.sets:
             return {}
         mixed = tuple(name for name in self.data.sets if name.startswith(MIXED))
@@ -263,7 +278,8 @@ class Transfer:
 
         Raises:
             InputError: A loss or a weight is not finite, a fit in ``folder`` is damaged, aligned text cannot be read,
-                or the disk is full.
+                or the model cannot be built (see `build`).
+            DiskError: A fit or a model cannot be written.
         """
         kept = self._tuned(seed, folder)
         models: dict[Role, list[TaskModel]] = {"source": [model for _, _, model, _ in kept], "target": []}
@@ -295,9 +311,18 @@ class Transfer:
     def tune(self, seed: int, folder: Path | None = None) -> tuple[LanguageModel, dict[str, Any]]:
         """Fine-tune on the source language as `run` does, without tests.
 
+        Args:
+            seed: The seed.
+            folder: The folder for fits in progress, from which an interrupted fit continues.
+
         Returns:
-            The model without its head, and the record of its fit. A search returns those of the best setting on the dev
-            set.
+            The model without its head, and the record of its fit. After a search, they belong to the best setting on
+            the dev set.
+
+        Raises:
+            InputError: A loss or a weight is not finite, a fit in ``folder`` is damaged, aligned text cannot be read,
+                or the model cannot be built (see `build`).
+            DiskError: A fit cannot be written.
         """
         label, _, model, fitted = self._tuned(seed, folder)[0]
         return model.features.body("source"), self._record(label, "source", model, fitted)
@@ -371,7 +396,8 @@ class Transfer:
             seed: The seed of the new weights.
 
         Raises:
-            InputError: A model lacks a layer, two models differ in hidden size, or a rotation cannot be fitted.
+            InputError: A model lacks a layer, two models differ in hidden size, or a rotation cannot be fitted. The
+                error is also raised if the model with the weights of the pooler cannot be read.
         """
         also = () if config.continual is None else config.continual.loss.layers
         with torch.random.fork_rng(devices=[]):
@@ -426,7 +452,7 @@ class Transfer:
 
     @cached_property
     def majority(self) -> dict[str, float]:
-        """The score of the majority baseline on each test in percent, by the main metric."""
+        """The score of the majority baseline by the main metric, in percent from 0 to 100, by the name of the test."""
         found = {}
         for test, (names, trained) in self.tests.items():
             train = self.examples(f"{trained} train", trained).gold
@@ -459,7 +485,7 @@ def check_one_model(config: TransferConfig, has_own_parts: bool, architecture: s
 
 
 def rank(scores: Sequence[float], best: int) -> list[int]:
-    """Return the indices of the ``best`` highest scores, in descending order. Ties go to the lower index."""
+    """Return the indices of the ``best`` highest scores, in descending order of score. Ties go to the lower index."""
     return sorted(range(len(scores)), key=lambda number: -scores[number])[:best]
 
 

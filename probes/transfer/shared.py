@@ -1,4 +1,4 @@
-"""Fine-tunes that several transfers share. The first transfer trains the model, and the others load its weights."""
+"""Fits that several transfers share. The first transfer trains the model, and the other transfers load its weights."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class SharedPlace:
     """A folder for the state of a shared fit.
 
     Attributes:
-        folder: The folder.
+        folder: The folder. If it does not exist, the fit is not shared.
         lock: A lock that a process holds while it trains in the folder.
     """
 

@@ -62,7 +62,7 @@ class Split:
         """Return the first ``limit`` items (default: all).
 
         Raises:
-            InputError: There are no items.
+            InputError: The items cannot be read, or there are none.
         """
         batches, count = [], 0
         for batch in self.task.batches(self.name):
@@ -110,7 +110,8 @@ def open_splits(config: TransferConfig, text: str | None, length: int) -> tuple[
 
     Raises:
         InputError: A source cannot be opened or has no such split, ``train`` is missing although ``text`` is None, a
-            test set is also a training or dev set, or the config has an unknown metric or too large a length.
+            test set is also a training or dev set, or the config has an unknown metric or a length above that of the
+            model.
     """
     opener = _Opener(config, text, length)
     target = config.target
@@ -130,7 +131,7 @@ def open_training(config: TransferConfig, text: str | None, length: int) -> tupl
 
     Raises:
         InputError: A source cannot be opened or has no such split, ``train`` is missing although ``text`` is None, or
-            the config has an unknown metric or too large a length.
+            the config has an unknown metric or a length above that of the model.
     """
     opener = _Opener(config, text, length)
     return opener.task, opener.splits(opener.train, config.dev, None)
@@ -186,7 +187,7 @@ def _check_apart(trained: Splits, test: Split, config: TransferConfig) -> None:
 
 
 def check_columns(language: Language, splits: Splits) -> None:
-    """Raise InputError if a set lacks a column that the language needs."""
+    """Raise InputError if one of the sets lacks a column that the transforms of the language need."""
     for split in splits.values():
         missing = [column for column in language.requires if column not in split.task.columns]
         if missing:
@@ -261,7 +262,7 @@ def trained_in(config: TransferConfig, pretrained: Pretrained, splits: Splits) -
     """Derive the training and dev sets in ``config.train_language``, if it is given. The test set does not change.
 
     Raises:
-        InputError: A set lacks a column that the language needs.
+        InputError: A set lacks a column that the language needs, or the text for its word counts cannot be read.
     """
     if config.train_language is None:
         return splits
@@ -293,7 +294,7 @@ class TransferData:
     Attributes:
         task: The downstream task.
         sets: The sets by name, as listed at the top of this file.
-        language: The target language, with the word counts that its transforms need.
+        language: The target language, bound to the word counts that its transforms need.
         fingerprints: The fingerprints of all data that the sets depend on, for the fingerprint of the transfer.
     """
 
@@ -320,8 +321,9 @@ def load_data(config: TransferConfig, pretrained: Pretrained, report: Report = s
     """Read all sets, and derive the sets of a derived target language.
 
     Raises:
-        InputError: As in `open_splits`, or a set has no items or lacks a column that a language needs, the model lacks
-            a language of ``dev_also``, or the test sets of ``mixed`` are not translations of each other.
+        InputError: The sets cannot be opened (see `open_splits`), or a set cannot be read, has no items or lacks a
+            column that a language needs. The error is also raised if the parser cannot be used (see `annotated`), the
+            model lacks a language of ``dev_also``, or the test sets of ``mixed`` are not translations of each other.
     """
     task, (splits, own, also) = open_splits(config, pretrained.text, pretrained.length)
     languages = _derived_languages(config, pretrained)
@@ -415,7 +417,8 @@ def load_training(config: TransferConfig, pretrained: Pretrained, report: Report
     """Load the training and dev sets of the source language only.
 
     Raises:
-        InputError: As in `open_training`, or a set has no items or lacks a column that the training language needs.
+        InputError: The sets cannot be opened (see `open_training`), the parser cannot be used (see `annotated`), or a
+            set cannot be read, has no items or lacks a column that the training language needs.
     """
     task, splits = open_training(config, pretrained.text, pretrained.length)
     languages = [] if config.train_language is None else [config.train_language]
@@ -478,7 +481,7 @@ def _readers(source: Reader, target: Reader, batch: TaskBatch, field: int | None
 
 
 def mixed_batches(source: TaskBatch, target: TaskBatch, limit: int | None = None) -> list[TaskBatch]:
-    """Return, for each field, the items with this text from the target set and the other text from the source set.
+    """Return, for each field, the items with this field from the target set and the other field from the source set.
 
     The two test sets must be translations of each other. Items are matched by id, or by line number in files without
     ids. Either set may lack some items of the other, as in XNLI, XQuAD and MLQA. Answers follow the text that contains
@@ -490,7 +493,8 @@ def mixed_batches(source: TaskBatch, target: TaskBatch, limit: int | None = None
         limit: Maximum number of shared items, in the order of the source set (default: all).
 
     Raises:
-        InputError: Too many ids or labels differ.
+        InputError: Fewer than the share COMMON of the items of the smaller set have an id in both sets, or fewer than
+            this share of the items with a common id have equal labels.
     """
     pairs, counts = _same_items(source, target)
     rows, others = np.array(pairs[:limit], np.int64).reshape(-1, 2).T

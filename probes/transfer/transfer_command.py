@@ -36,7 +36,11 @@ def read_transfer_config(
 ) -> TransferConfig:
     """Read a config and replace its keys by the options of the command, and then by the overrides.
 
-    ``target`` has the items of a natural target language by split (train, dev, test).
+    Args:
+        path: A file, or a name in the catalogue (default: an empty config).
+        options: Values by key. The value None leaves a key unchanged.
+        target: The items of a natural target language by split (train, dev, test), or None for a split without items.
+        overrides: Texts of the form ``KEY=VALUE``.
 
     Raises:
         InputError: The file cannot be read, a key or value is invalid, or ``target`` has training or dev items although
@@ -138,7 +142,7 @@ def _lines_before(transfer: Transfer, idle: Sequence[str], notes: Sequence[str])
 
 
 def fitted_to(config: TransferConfig, reads: int) -> tuple[TransferConfig, list[str]]:
-    """Reduce ``length``, and for the task qa ``stride``, to a model that reads ``reads`` tokens at once.
+    """Reduce ``length``, and for the task qa ``stride``, to values for a model that reads ``reads`` tokens at once.
 
     Returns:
         The settings, and a note on each change.
@@ -219,7 +223,11 @@ def _bounds(low: float | None, high: float | None) -> str:
 
 
 def show_comparison(found: Comparison, out: Path | None) -> None:
-    """Print a comparison, and write it to the JSON file ``out``, if given."""
+    """Print a comparison, and write it to the JSON file ``out``, if given.
+
+    Raises:
+        DiskError: The file cannot be written.
+    """
     Console().print(found.table())
     for test in found.left_out:
         Console().print(f"not compared, because it is missing in some file: {test}", markup=False)

@@ -1,1 +1,1 @@
-"""The downstream tasks. ``base.py`` has their base class, and ``entry.py`` and ``table.py`` list them."""
+"""The downstream tasks. ``base.py`` has the base class of a task, and ``entry.py`` and ``table.py`` list the tasks."""

@@ -56,7 +56,7 @@ class _Deleted(dict[int, int | None]):
 
 
 def rules_of(name: str) -> Rules:
-    """Return the rules ``squad`` (version 2) or ``mlqa-xx``.
+    """Return the rules with the name ``squad`` (version 2), or ``mlqa-xx`` for the language xx of MLQA.
 
     Raises:
         InputError: The rules are unknown.
@@ -91,6 +91,9 @@ def answer_metrics(answers: str = "squad") -> dict[str, Metric]:
     F1 and exact match are over all questions, and over answerable ones only (``…_has_answer``). Of several gold
     answers, the one with the best score counts. An empty prediction is correct only for an unanswerable question.
     ``answers`` names the rules of normalisation (`rules_of`).
+
+    Raises:
+        InputError: The rules are unknown.
     """
     rules = rules_of(answers)
     scored: tuple[tuple[str, Compare, tuple[bool, ...]], ...] = (

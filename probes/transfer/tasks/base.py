@@ -91,7 +91,7 @@ class Examples(ABC):
 
     @abstractmethod
     def batch(self, rows: NDArray[np.int64]) -> Batch:
-        """Return the rows at these indices, padded to the longest of them."""
+        """Return the rows at the indices ``rows`` [n], padded to the longest of these rows."""
 
     @abstractmethod
     def predictions(self, outputs: Sequence[Any]) -> list[Any]:
@@ -122,7 +122,7 @@ class Head(nn.Module, ABC):
 
 
 READS = 512
-"""Default maximum length of a row in tokens, as for BERT and RoBERTa."""
+"""Default maximum length of a row in tokens, which is that of BERT and RoBERTa."""
 
 
 class Task(ABC):
@@ -147,7 +147,7 @@ class Task(ABC):
         """Open the labelled items of ``spec`` without reading them. The scheme of the task (``ner:``) is optional.
 
         Raises:
-            InputError: The items lack something that the task needs.
+            InputError: The items cannot be opened, belong to another task, or lack a column that the task needs.
         """
 
     @abstractmethod
@@ -187,7 +187,10 @@ class Task(ABC):
         """
 
     def unknown_labels(self, gold: Sequence[Any], labels: Labels) -> bool:
-        """Return whether the gold values have a field with labels, none of which is among ``labels``."""
+        """Return True if a field of the gold values has labels, but none of them is among ``labels``.
+
+        The result is False for a task whose gold values are not labels (``predicts_labels``).
+        """
         known = {name for names in labels.values() for name in names}
         fields: dict[str, set[str]] = {}
         for value in gold if self.predicts_labels else ():
@@ -221,7 +224,7 @@ class Task(ABC):
 
 
 def task_of(config: TransferConfig, reads: int = READS) -> Task:
-    """Return the task of a config, for a model that reads rows of ``reads`` tokens.
+    """Return the task that a config names, for a model that reads rows of at most ``reads`` tokens.
 
     Raises:
         InputError: ``length`` in the config exceeds ``reads``.
@@ -240,9 +243,9 @@ def most_frequent(names: Iterable[str]) -> str:
 
 
 def classes_of(column: Column, names: Sequence[str]) -> tuple[NDArray[np.int64], int]:
-    """Return the class [labels] of each label of a column, and the number of labels that are not in ``names``.
+    """Return the class [n] of each of the n labels of a column, and the number of labels that are not in ``names``.
 
-    The class is the index in ``names``, or NO_LABEL for a label that is not there.
+    The class is the index of the label in ``names``, or NO_LABEL for a label that is not in ``names``.
     """
     index = {name: i for i, name in enumerate(names)}
     table = np.asarray([index.get(name, NO_LABEL) for name in column.names or ()], np.int64)

@@ -32,9 +32,15 @@ def mean_loss(scores: Tensor, target: Tensor) -> Tensor:
 class ClassifyHead(Head):
     """Head that predicts a class for each row by a linear map of the state of the row.
 
-    Dropout and optionally a pooler come before the linear map. The pooler computes tanh(W · state + b). With
-    ``roberta`` there is dropout below the pooler, too, as in RobertaForSequenceClassification. ``target`` is the name
-    of the target in a batch.
+    Dropout and optionally a pooler come before the linear map. The pooler computes tanh(W · state + b).
+
+    Args:
+        hidden: The width of the states.
+        classes: Number of classes.
+        dropout: The dropout rate.
+        target: The name of the target in a batch.
+        pooler: True for a pooler. With ``roberta`` there is dropout below the pooler, too, as in
+            RobertaForSequenceClassification.
     """
 
     def __init__(
@@ -54,9 +60,9 @@ class ClassifyHead(Head):
         self.linear = nn.Linear(hidden, classes)
 
     def take_pooler(self, weights: Mapping[str, Tensor]) -> None:
-        """Copy ``weight`` [d, d] and ``bias`` [d] of a pooler. Weights of another width are ignored.
+        """Copy the ``weight`` [d, d] and the ``bias`` [d] of a pooler into the pooler of this head.
 
-        A head without a pooler does not change.
+        Weights of another width are ignored. A head without a pooler does not change.
         """
         for name, parameter in self.pooler.named_parameters():
             given = weights[name.rpartition(".")[2]]
@@ -83,7 +89,12 @@ class TagHead(Head):
     """Head that predicts a class for each word: linear, with a CRF, or with a BiLSTM and a CRF (``config.kind``).
 
     Some words have no label, such as words with a tag that does not occur in training. The loss of a linear head leaves
-    them out. A CRF needs a whole path, so it sums over all tags of such a word.
+    these words out. A CRF needs a whole path, so it sums over all tags of such a word.
+
+    Args:
+        hidden: The width of the states.
+        classes: Number of classes.
+        config: The kind of head, the width of the BiLSTM, and the dropout.
     """
 
     def __init__(self, *, hidden: int, classes: int, config: HeadConfig) -> None:
@@ -96,7 +107,7 @@ class TagHead(Head):
         self.crf = None if config.kind == "linear" else Crf(classes)
 
     def scores(self, states: Tensor, mask: Tensor) -> Tensor:
-        """Return the scores [r, k, classes] for states [r, 1 + k, d]. A CRF uses them as emissions."""
+        """Return the scores [r, k, classes] of states [r, 1 + k, d] and a mask [r, k], or the emissions of a CRF."""
         words = states[:, 1:]
         if self.lstm is not None:
             words = self.lstm(words, mask)
@@ -126,9 +137,14 @@ class TagHead(Head):
 
 
 class BiLstm(nn.Module):
-    """Two bidirectional LSTM layers over the words of a sentence, with ``width`` units in each direction.
+    """Two bidirectional LSTM layers over the words of a sentence.
 
     Dropout acts on the input, on the output and between the layers.
+
+    Args:
+        hidden: The width of the states.
+        width: Number of units in each direction.
+        dropout: The dropout rate.
     """
 
     def __init__(self, *, hidden: int, width: int, dropout: float) -> None:
@@ -138,7 +154,7 @@ class BiLstm(nn.Module):
         self.width = 2 * width
 
     def forward(self, states: Tensor, mask: Tensor) -> Tensor:
-        """Map states [r, k, d] to [r, k, 2 · width]. In each row of the mask [r, k], words come before padding."""
+        """Map states [r, k, d] to [r, k, 2 · units]. In each row of the mask [r, k], words come before padding."""
         # packing needs at least one step; rows without words do not use its result
         lengths = mask.sum(dim=1).clamp(min=1).cpu()
         packed = pack_padded_sequence(self.dropout(states), lengths, batch_first=True, enforce_sorted=False)

@@ -123,7 +123,7 @@ class WordLabels:
         return WordLabels(self.items, self.item[kept], gold, predicted)
 
     def same(self, part: Callable[[Any], Any] = lambda label: label) -> NDArray[np.bool_]:
-        """Return the mask [words] of correct labels. Only ``part`` of a label is compared."""
+        """Return the mask [words] of correct labels. ``part`` maps a label to the part of it that is compared."""
         return np.fromiter((part(g) == part(p) for g, p in zip(self.gold, self.predicted, strict=True)), bool)
 
     def sums(self, *columns: ArrayLike) -> Floats:
@@ -133,7 +133,7 @@ class WordLabels:
 
 
 def word_accuracy(name: str = "accuracy") -> Metric:
-    """Return the percentage of labelled words with the correct label, as a metric."""
+    """Return the accuracy of word labels as a metric: the percentage of labelled words with the correct label."""
 
     def hits(gold: Sequence[Any], predictions: Sequence[Any]) -> Floats:
         words = WordLabels.of(gold, predictions).with_gold()
@@ -143,7 +143,10 @@ def word_accuracy(name: str = "accuracy") -> Metric:
 
 
 def micro_f1(name: str, outside: Sequence[str] = (NOTHING,)) -> Metric:
-    """Return micro F1 of word labels as a metric. The labels ``outside`` are not counted as classes."""
+    """Return micro F1 of word labels as a metric, which is `f1` of the sums over all words and classes.
+
+    The labels ``outside`` are not counted as classes.
+    """
 
     def pooled(gold: Sequence[Any], predictions: Sequence[Any]) -> Floats:
         words = WordLabels.of(gold, predictions).with_gold()
@@ -156,7 +159,7 @@ def micro_f1(name: str, outside: Sequence[str] = (NOTHING,)) -> Metric:
 
 
 def word_macro_f1() -> Metric:
-    """Return the mean F1 over the gold labels as a metric. A label that is never predicted has an F1 of 0."""
+    """Return macro F1 of word labels as a metric: the mean F1 over all labels that occur as gold labels (`mean_f1`)."""
 
     def counts(gold: Sequence[Any], predictions: Sequence[Any]) -> Floats:
         return class_counts(WordLabels.of(gold, predictions).with_gold())

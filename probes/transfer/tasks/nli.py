@@ -58,7 +58,11 @@ class Nli(PairTask):
         return {"label": order_labels(seen)}
 
     def encode(self, batch: TaskBatch, readers: Sequence[Reader], labels: Labels) -> ClassExamples:
-        """Encode each pair of texts as a row, with a reader for each text. Long pairs are cut and counted."""
+        """Encode each pair of texts as a row, with a reader for each text. Long pairs are cut and counted.
+
+        Raises:
+            InputError: The transforms of a language work on tokens of another tokenizer than that of the model.
+        """
         assert batch.label is not None, "a task of classes has labels"
         first, second = readers
         tokens = FieldTokens.of(batch, 0, first), FieldTokens.of(batch, 1, second)
@@ -104,17 +108,22 @@ class Nli(PairTask):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ClassExamples(PairExamples):
-    """Encoded pairs, one row each. ``label`` [items] has indices into ``names``, or NO_LABEL."""
+    """Encoded pairs of texts, one row each.
+
+    Attributes:
+        label: [items] the class of each pair as an index into ``names``, or NO_LABEL.
+        names: The names of the classes.
+    """
 
     label: NDArray[np.int64]
     names: tuple[str, ...]
 
     def batch(self, rows: NDArray[np.int64]) -> Batch:
-        """Return the rows at these indices with the target ``label`` [rows], and without words."""
+        """Return the rows at the indices ``rows`` [n] with the target ``label`` [n], and without words."""
         words, mask = torch.zeros(len(rows), 0, 2, dtype=torch.int64), torch.zeros(len(rows), 0, dtype=torch.bool)
         targets = {"label": torch.from_numpy(self.label[rows])}
         return Batch(self.rows.text(rows), words, mask, targets, self.rows.role, rows)
 
     def predictions(self, outputs: Sequence[Any]) -> list[Any]:
-        """Return the name of each predicted class."""
+        """Return the name of the class of each pair. ``outputs`` has the predicted class of each row."""
         return [self.names[int(output)] for output in outputs]

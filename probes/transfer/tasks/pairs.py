@@ -39,7 +39,7 @@ class FieldTokens:
     """The tokens of all texts of one field, encoded for one language.
 
     Attributes:
-        ids: [tokens] int32.
+        ids: [tokens] int32, the token ids of all texts.
         words: [words + 1] the first token of each word of the field.
         texts: [texts + 1] the first word of each text of the batch. Texts of other fields are empty.
         form: [words] the words.
@@ -108,7 +108,7 @@ def separators(bert: bool) -> int:
 
 
 def longest_first(a: Ints, b: Ints, room: int) -> tuple[Ints, Ints]:
-    """Return the lengths to which two texts of ``a`` and ``b`` tokens are cut to fit into ``room``.
+    """Return the lengths to which pairs of texts with ``a`` [n] and ``b`` [n] tokens are cut to fit into ``room``.
 
     The longer text is cut until both are equally long, and then both are cut in turn, as with ``longest_first`` in the
     tokenizers of Hugging Face. If ``room`` is odd, the longer text (or the second of equal ones) gets the extra token.
@@ -127,7 +127,7 @@ class PairRows:
         start: [rows, 2] the first token of each text of a row.
         size: [rows, 2] the number of tokens of each text in the row.
         readers: The readers of the two fields, which belong to one model.
-        length: The maximum length of a row.
+        length: The maximum length of a row in tokens.
         block: The width of the block of first texts, if languages differ. With None, each batch has its own width.
     """
 
@@ -164,7 +164,7 @@ class PairRows:
         return self.readers[0].number != self.readers[1].number
 
     def begin(self, rows: Ints) -> Ints:
-        """Return the column [rows] of the first token of the second text, in a batch of these rows."""
+        """Return the column [n] of the first token of the second text, in a batch of the rows ``rows`` [n]."""
         gap = separators(self.readers[0].bert) - 2  # separators between the texts
         if self.in_blocks:
             return np.full(len(rows), self._first_block(rows) + gap - 1)
@@ -172,7 +172,7 @@ class PairRows:
         return first + 1 + gap
 
     def text(self, rows: Ints) -> Text:
-        """Return the rows as input of a model, padded to the longest of them."""
+        """Return the rows at the indices ``rows`` [n] as input of a model, padded to the longest of these rows."""
         specials, bert = self.readers[0].specials, self.readers[0].bert
         begin, (a, b) = self.begin(rows), self.size[rows].T
         head = self._first_block(rows) if self.in_blocks else 0
@@ -219,16 +219,21 @@ def _rounded(width: int) -> int:
 
 
 class PairTask(Task):
-    """The base class of tasks on two texts. The data of a task must have its ``kind`` and its ``fields``."""
+    """The base class of tasks on two texts.
+
+    Attributes:
+        kind: The kind of task that the items must have.
+        fields: The names of the two texts, which the items must have.
+    """
 
     kind: ClassVar[Kind]
     fields: ClassVar[tuple[str, str]]
 
     def open(self, spec: str) -> TaskSet:
-        """Open labelled items.
+        """Open labelled items. The scheme of the task in ``spec`` is optional.
 
         Raises:
-            InputError: The items belong to another task.
+            InputError: The items cannot be opened, or belong to another task.
         """
         task = open_task(spec if is_task(spec) else f"{self.name}:{spec}")
         if task.kind != self.kind or task.fields != self.fields:

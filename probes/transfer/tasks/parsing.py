@@ -151,7 +151,10 @@ class TreeExamples(WordExamples):
     relations: tuple[str, ...]
 
     def predictions(self, outputs: Sequence[Any]) -> list[Any]:
-        """Return the head and the relation of each word, by item. ``outputs`` has those of the words that were read."""
+        """Return the head and the relation of each word, by item.
+
+        ``outputs`` has (head, relation) for each word that was read, by row.
+        """
         words = self.words
         pairs = np.asarray(list(chain.from_iterable(outputs)), np.int64).reshape(-1, 2)
         read = np.flatnonzero(words.read)  # [read words] the index of each among all words
@@ -188,7 +191,11 @@ def _neighbour(number: int, side: int, size: int) -> int:
 
 
 def attached(part: Callable[[Any], Any], punctuation: bool) -> Stats:
-    """Return a function to [items, 2]: the numbers of words whose ``part`` is correct, and of words that count."""
+    """Return the ``stats`` of an attachment score: the numbers of correct words and of counted words, [items, 2].
+
+    A word is correct if ``part`` of its prediction and of its gold value are equal. Words with the gold head −1 are not
+    counted, and without ``punctuation`` neither are words with the tag PUNCT.
+    """
 
     def stats(gold: Sequence[Any], predictions: Sequence[Any]) -> Floats:
         words = WordLabels.of(gold, predictions)
@@ -202,8 +209,13 @@ class ParserHead(Head):
     """The biaffine parser of Dozat & Manning 2017.
 
     Arcs have the scores s[i, j] = dᵢᵀ U hⱼ + bᵀ hⱼ (equation 6), and relations [dᵢ; 1]ᵀ Uᵣ [hⱼ; 1] (equation 3). The
-    state of the row represents the root. Bilinear weights start at 0, so that all heads are equally likely. With
-    ``root_relation``, this relation is decoded for the arc of the root and for no other arc.
+    state of the row represents the root. Bilinear weights start at 0, so that all heads are equally likely.
+
+    Args:
+        hidden: The width of the states.
+        relations: Number of relations.
+        config: The sizes of the arc and relation vectors, and the dropout.
+        root_relation: The relation that is decoded for the arc of the root and for no other arc (None: no restriction).
     """
 
     def __init__(self, hidden: int, relations: int, config: HeadConfig, root_relation: int | None = None) -> None:
@@ -217,7 +229,10 @@ class ParserHead(Head):
         self.relation = nn.Parameter(torch.zeros(relations, config.relation + 1, config.relation + 1))
 
     def arcs(self, states: Tensor, mask: Tensor) -> Tensor:
-        """Return the score [r, k, 1 + k] of each head for each word. Head 0 is the root. Impossible arcs have −inf."""
+        """Return the score [r, k, 1 + k] of each head for each word. Head 0 is the root. Impossible arcs have −inf.
+
+        ``states`` are [r, 1 + k, d], and ``mask`` [r, k] is False for padding.
+        """
         dependents, heads = with_one(self.arc_dependent(states[:, 1:])), self.arc_head(states)
         scores: Tensor = dependents @ self.arc @ heads.transpose(1, 2)
         words = mask.shape[1]
@@ -238,7 +253,7 @@ class ParserHead(Head):
         return y if words is None else words.pad(y)
 
     def loss(self, states: Tensor, batch: Batch) -> Tensor:
-        """Return the mean cross entropy of heads plus the mean cross entropy of relations at the gold heads.
+        """Return the mean cross entropy of heads plus that of relations at the gold heads, in nats.
 
         The means are over words with a head, and over words with a head and a relation.
         """
@@ -250,7 +265,11 @@ class ParserHead(Head):
 
     @torch.no_grad()
     def decode(self, states: Tensor, batch: Batch) -> list[list[tuple[int, int]]]:
-        """Return (head, relation) for each word: the best tree with one root, and the best relation of each arc."""
+        """Return (head, relation) for each word: the best tree with one root, and the best relation of each arc.
+
+        Raises:
+            InputError: An arc score is NaN or infinite.
+        """
         lengths = batch.mask.sum(dim=1)
         scores = self.arcs(states, batch.mask).double().cpu().numpy()
         trees = [torch.from_numpy(tree) for tree in arborescences(scores, lengths.cpu().numpy())]
@@ -264,7 +283,7 @@ class ParserHead(Head):
 
 
 class Mlp(nn.Module):
-    """A layer of linear map, leaky ReLU and dropout."""
+    """A layer that consists of a linear map, a leaky ReLU and dropout."""
 
     def __init__(self, hidden: int, width: int, dropout: float) -> None:
         super().__init__()

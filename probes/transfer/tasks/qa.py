@@ -145,7 +145,10 @@ class AnswerExamples(PairExamples):
     no_answer: bool
 
     def batch(self, rows: Ints) -> Batch:
-        """Return the windows at these indices. Spans are columns of the context, and (0, 0) is no answer."""
+        """Return the windows at the indices ``rows`` [n].
+
+        The targets ``start`` and ``stop`` [n] are the first and the last column of the answer, or 0 for no answer.
+        """
         text, begin = self.rows.text(rows), self.rows.begin(rows)[:, None]
         columns = np.arange(text.input_ids.shape[1])
         mask = (columns == 0) | ((columns >= begin) & (columns < begin + self.windows.size[rows][:, None]))
@@ -158,7 +161,9 @@ class AnswerExamples(PairExamples):
         return Batch(text, None, torch.from_numpy(mask), targets, self.rows.role, rows, word_of)
 
     def predictions(self, outputs: Sequence[Any]) -> list[Any]:
-        """Return the words of the best span over all windows.
+        """Return the words of the best span over all windows of each item.
+
+        ``outputs`` has the result of ``AnswerHead.decode`` for each window.
 
         If training has unanswerable questions, "" is predicted when the lowest null score of all windows exceeds the
         score of the span (the rule of the SQuAD 2.0 baselines with threshold 0).
@@ -332,7 +337,10 @@ class AnswerHead(Head):
         return y.permute(2, 0, 1)
 
     def loss(self, states: Tensor, batch: Batch) -> Tensor:
-        """Return the mean of the cross entropies of start and stop, over column 0 and the columns in the mask."""
+        """Return the mean of the cross entropies of start and stop, in nats.
+
+        The candidates are column 0 and the columns in the mask.
+        """
         allowed = batch.mask.clone()
         allowed[:, 0] = True
         start, stop = self.scores(states).masked_fill(~allowed, -torch.inf)

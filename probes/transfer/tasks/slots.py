@@ -55,7 +55,7 @@ class Slots(WordTask):
         """Encode a slot tag for each word and the intent of each utterance.
 
         Raises:
-            InputError: The utterances have no intents.
+            InputError: The utterances have no intents, or the model cannot read the language (see `words_of`).
         """
         words, intents = self.words(batch, readers), _intents(batch)
         column = words.column("slot")
@@ -113,7 +113,10 @@ class SlotsExamples(TagExamples):
     intents: tuple[str, ...]
 
     def predictions(self, outputs: Sequence[Any]) -> list[Any]:
-        """Return the slots and the intent of each utterance, from outputs (intent, classes of the words read)."""
+        """Return the slots and the intent of each utterance.
+
+        ``outputs`` has (class of the intent, classes of the words that were read) for each utterance.
+        """
         tags = self.tags_of(classes for _, classes in outputs)
         return [
             {"slots": slots, "intent": self.intents[intent]} for slots, (intent, _) in zip(tags, outputs, strict=True)
@@ -123,7 +126,11 @@ class SlotsExamples(TagExamples):
 class SlotsHead(Head):
     """A TagHead for slots and a ClassifyHead for the intent, on the same states. Their losses are added.
 
-    ``decode`` returns (intent, tags of the words) for each row.
+    Args:
+        hidden: The width of the states.
+        tags: Number of slot tags.
+        intents: Number of intents.
+        config: The settings of the heads.
     """
 
     def __init__(self, *, hidden: int, tags: int, intents: int, config: HeadConfig) -> None:

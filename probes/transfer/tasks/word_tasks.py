@@ -69,12 +69,12 @@ class LabelledWords:
     counts: Mapping[str, int]
 
     def text(self, rows: Rows) -> Text:
-        """Return the rows at these indices, padded to a multiple of ROUND_WIDTH."""
+        """Return the rows at the indices ``rows`` [n] as input of a model, padded to a multiple of ROUND_WIDTH."""
         at = padded_places(self.bounds, rows, ROUND_WIDTH)
         return Text.of(torch.from_numpy(self.ids[at]), self.reader.number, torch.from_numpy(at >= 0)).without_padding()
 
     def column(self, name: str) -> Column:
-        """Return the values of a column for these words."""
+        """Return the values [words] of the column ``name`` for the labelled words."""
         return self.corpus.columns[name].take(self.index)
 
     @cached_property
@@ -158,8 +158,8 @@ class WordExamples(Examples):
 
     Attributes:
         words: The labelled words and their rows.
-        targets: The targets [words] by name, NO_LABEL for none.
-        item_targets: The targets [items] by name.
+        targets: The targets of words by name, [words] each, with NO_LABEL for a word without a target.
+        item_targets: The targets of items by name, [items] each.
     """
 
     words: LabelledWords
@@ -179,7 +179,7 @@ class WordExamples(Examples):
         return np.append(self.words.columns[read], [[0, 0]], axis=0), targets
 
     def batch(self, rows: Rows) -> Batch:
-        """Return the rows at these indices, with the words that were read."""
+        """Return the rows at the indices ``rows`` [n], with the columns and targets of the words that were read."""
         at = padded_places(self.words.read_offsets, rows)
         columns, of_words = self._read
         targets = {name: values[at] for name, values in of_words.items()}
@@ -197,7 +197,11 @@ class WordExamples(Examples):
 
 
 class WordTask(Task):
-    """The base class of tasks that label words. ``requires`` names the columns that the items must have."""
+    """The base class of tasks that label words.
+
+    Attributes:
+        requires: The columns that the items must have.
+    """
 
     requires: ClassVar[tuple[str, ...]]
 
@@ -216,7 +220,11 @@ class WordTask(Task):
         return task
 
     def words(self, batch: TaskBatch, readers: Sequence[Reader]) -> LabelledWords:
-        """Return the words with a gold label, encoded by the only reader (see `words_of`)."""
+        """Return the words with a gold label, encoded by the only reader (see `words_of`).
+
+        Raises:
+            InputError: The transforms of the language work on tokens of another tokenizer than that of the model.
+        """
         return words_of(batch, readers[0], self.length, self.has_gold(batch.corpus))
 
     @abstractmethod
@@ -243,7 +251,7 @@ def not_inserted(corpus: Corpus) -> NDArray[np.bool_]:
 
 
 def names_in(column: Column, among: NDArray[np.bool_]) -> list[str]:
-    """Return the names in the column at the mask ``among`` [words], sorted."""
+    """Return the distinct names that a column has at the words of the mask ``among`` [words], sorted."""
     return sorted({(column.names or ())[code] for code in np.unique(column.codes[among]).tolist()})
 
 
@@ -260,7 +268,7 @@ class TagExamples(WordExamples):
     unread: str
 
     def predictions(self, outputs: Sequence[Any]) -> list[Any]:
-        """Return the tags of the words of each item, as `tags_of`."""
+        """Return the tags of the words of each item, from the ``outputs`` of all rows (see `tags_of`)."""
         return self.tags_of(outputs)
 
     def tags_of(self, outputs: Iterable[Iterable[int]]) -> list[list[str]]:
@@ -274,14 +282,19 @@ class TagExamples(WordExamples):
 class TagTask(WordTask):
     """The base class of tasks with a tag for each word, in the first column of ``requires``.
 
-    ``unread`` is the prediction for a word that was not read.
+    Attributes:
+        unread: The prediction for a word that was not read.
     """
 
     predicts_labels = True
     unread: ClassVar[str]
 
     def encode(self, batch: TaskBatch, readers: Sequence[Reader], labels: Labels) -> Examples:
-        """Encode a tag for each word. A tag outside ``labels`` is counted and is not a target."""
+        """Encode a tag for each word. A tag outside ``labels`` is counted and is not a target.
+
+        Raises:
+            InputError: The transforms of the language work on tokens of another tokenizer than that of the model.
+        """
         words = self.words(batch, readers)
         column = words.column(self.requires[0])
         classes, unseen = classes_of(column, labels["tags"])
