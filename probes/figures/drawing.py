@@ -347,12 +347,12 @@ def place_labels(
 
     Args:
         axes: The axes that the points are on.
-        labels: Text, point and colour of each label.
-        gap: Distance of a label from its point, in points of 1/72 inch.
-        **style: Further keywords of matplotlib's ``annotate``.
+        labels: Text, point (x, y in data coordinates) and colour of each label.
         taken: [n, 4] boxes as x0 y0 x1 y1 in pixels.
-        lines: [m, 2] points of lines in pixels.
+        gap: Distance of a label from its point, in points of 1/72 inch.
+        lines: [m, 2] points of lines in pixels (default: none).
         most: Maximum number of labels to place (default: all).
+        **style: Further keywords of matplotlib's ``annotate``.
 
     Returns:
         The boxes of the placed labels, as x0 y0 x1 y1 in pixels.

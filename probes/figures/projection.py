@@ -1,8 +1,8 @@
 """Pictures of word pairs in a plane: a line joins translations, and words are labelled where there is room.
 
 Positions are principal components or t-SNE. Cao et al. 2020 draw t-SNE (figure 1). Principal components are the
-default, because they are linear, exact and have no settings. A distance in the picture is never larger than the
-distance of the vectors.
+default, because they are linear, exact and have no settings. With principal components, a distance in the picture is
+never larger than the distance of the vectors.
 """
 
 from __future__ import annotations

@@ -100,7 +100,8 @@ class Study:
         axes: The axes of the grid.
         cells: The cells of the grid, in the order of study.json.
         scale: Size of models and data: tiny, lab, paper or a description of the model. It is "" if not known.
-        settings: The settings of the cells by section. A setting that differs between cells is marked.
+        settings: The settings of the cells by section. A setting that differs between cells is
+            "(differs)".
         seconds: Name of the folder of a stage → seconds that the stage took.
         dropped: Counts of left-out data, as `Tables.dropped` returns them.
         measured: All measurements. The column ``failed`` has the reason why a run is excluded, or "".
@@ -214,7 +215,7 @@ def _whole(cells: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
 
 
 def titled(table: pd.DataFrame) -> list[str]:
-    """Return the measures in a table whose declarations have a title."""
+    """Return the names of the measures in a table that are declared with a title, each once."""
     known = ((name, measure_of(name)) for name in table["measure"].unique())
     return [name for name, measure in known if measure is not None and measure.title]
 

@@ -53,7 +53,7 @@ class Difference:
         name: Labels of the first condition that differ from those of the second.
         base: Labels of the second condition that differ from those of the first.
         task: The task of the score.
-        measure: The score.
+        measure: Name of the score: ``delta`` or ``zs``.
         ours: The difference with its interval and n.
         p: The p value, corrected for all differences of the study. It is None for a single pair or for equal pairs.
         chosen: True if the study names the comparison.

@@ -25,7 +25,10 @@ Doses = dict[str, list[tuple[float, Condition]]]
 
 
 def dose_responses(material: Material) -> Section | None:
-    """Return the section with curves over each axis of several numbers, or None without such an axis."""
+    """Return the section with curves over each axis of several numbers.
+
+    The section is None if there is no such axis, or if no task has scores at two or more of its numbers.
+    """
     blocks, layout = list[Block](), material.layout
     known = {axis: numbers_of([label for label in of if label != MISSING]) for axis, of in layout.axes.items()}
     numeric = {axis: numbers for axis, numbers in known.items() if numbers and len(set(numbers.values())) > 1}

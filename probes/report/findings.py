@@ -2,7 +2,7 @@
 
 FOLDER/studies/        the archived studies (archive.py)
 FOLDER/overview.yaml   the text of the first page (findings_overview.py)
-FOLDER/readings.yaml   the readings of papers, and of studies that belong to none (findings_paper.py)
+FOLDER/readings.yaml   the readings of papers, and of studies without a paper (findings_paper.py)
 FOLDER/figures/        the figures of all pages. An SVG file that no page shows is deleted
 
 PAGE.md is the overview, PAGE-PAPER.md the page of a paper, and PAGE-own.md the page of the studies that belong to no
@@ -65,10 +65,14 @@ def page_of(page: Path, paper: str) -> Path:
 
 
 def check_page(page: Path, papers: Sequence[str] = ()) -> None:
-    """Refuse to write pages over a folder or over a file that was written by hand.
+    """Check that no page would replace a folder or a file that was written by hand.
+
+    Args:
+        page: The file of the first page.
+        papers: The papers whose pages are checked too.
 
     Raises:
-        InputError: Such a file or folder exists.
+        InputError: A page would replace such a file or folder.
     """
     for path in (page, *(page_of(page, paper) for paper in papers)):
         if path.is_dir():

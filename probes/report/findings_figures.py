@@ -71,7 +71,7 @@ class Gallery:
                 our numbers is drawn. If there is no such table, the first figures of the studies are drawn.
 
         Raises:
-            InputError: There is no figure with such a name.
+            InputError: There is no figure with such a name, or the claims of a study cannot be read.
         """
         studies = [name for name, study in self.archived.items() if whose in (name, *papers_of(study))]
         counts = Counter[str]()

@@ -52,9 +52,11 @@ class OwnResult(Picture):
     """A result of a study that belongs to no paper, with its figure."""
 
     title: str
+    """The title of the result."""
     study: str
     """The name of the archived study."""
     text: str
+    """The text on the result."""
 
 
 class Overview(StrictModel):

@@ -35,7 +35,7 @@ def pools(studies: Sequence[Study]) -> dict[str, list[Study]]:
 
     Returns:
         Name of each pool → its studies, in order of appearance. The name is the scale. If several pools have this
-        scale, the declared name follows in brackets.
+        scale, the declared name follows in brackets, or stands alone for studies without a scale.
     """
     numbered = zip(studies, _declared(studies), strict=True)
     groups = grouped(numbered, lambda pair: (pair[0].scale, pair[1]))

@@ -58,7 +58,11 @@ class MeasureCurve:
 
     @cached_property
     def lines(self) -> Lines:
-        """Condition → layer or step → interval over models, in ascending order."""
+        """Condition → layer or step → interval over models, in ascending order of layers or steps.
+
+        Raises:
+            InputError: All values of a condition at a layer or step are NaN or infinite.
+        """
         lines: dict[str, dict[float, Interval]] = {}
         for (name, place, _), interval in intervals_over_models(self.rows, ["condition", "place"]).items():
             lines.setdefault(name, {})[place] = interval
@@ -72,6 +76,9 @@ class MeasureCurve:
             along: ``layer`` or ``step``.
             label: Label of the horizontal axis.
             note: Text after the title in the caption.
+
+        Raises:
+            InputError: As in ``lines``.
         """
         title = f"{self.probe}: {_title(self.probe, self.measure)}{self.at}"
         axes = label, " ".join(self.measure.split(".")[-2:]).replace("_", " ")
@@ -91,7 +98,11 @@ def _title(probe: str, measure: str) -> str:
 
 
 def by_layer(material: Material) -> Section | None:
-    """Return the section on measures over the layers of the last checkpoint, such as CKA, or None without any."""
+    """Return the section on measures over the layers of the last checkpoint, such as CKA, or None without a measure.
+
+    Raises:
+        InputError: All values of a condition at a layer are NaN or infinite.
+    """
     return curves_section("By layer", "layer", "layer", "Layer 0 is the embeddings.", material)
 
 
@@ -134,7 +145,7 @@ def curves_section(
     first: Iterable[str] = (),
     summarised: Callable[[Sequence[MeasureCurve]], Table | None] | None = None,
 ) -> Section | None:
-    """Return the section on measures at several layers or steps, or None without any.
+    """Return the section on measures at several layers or steps, or None without such a measure.
 
     Args:
         heading: The heading.
@@ -143,7 +154,10 @@ def curves_section(
         note: Text after the titles in captions.
         material: The study.
         first: Measures that are drawn before others, after those of claims.
-        summarised: Function from the drawn curves to a table that follows the figures.
+        summarised: Function from the drawn curves to a table that follows the figures, or to None for no table.
+
+    Raises:
+        InputError: All values of a condition at a layer or step are NaN or infinite.
     """
     found = measure_curves(material, along, first)
     if not found:
@@ -173,7 +187,11 @@ def curves_section(
 def words_alone(material: Material) -> Section | None:
     """Return the section on words without context, or None if no probe measured such words.
 
-    Each probe has a table of all conditions and, as far as the budget of figures allows, a figure of the first BARS.
+    Each probe has a table of all conditions and, as far as the budget of figures allows, a figure of the first BARS
+    conditions.
+
+    Raises:
+        InputError: All values of a measure under a condition are NaN or infinite.
     """
     found: dict[str, dict[str, dict[str, Interval]]] = {}
     for (probe, condition, measure), interval in _by_condition(material, list(WITHOUT_CONTEXT)).items():
@@ -194,7 +212,11 @@ def words_alone(material: Material) -> Section | None:
 
 
 def measures_alone(material: Material) -> Section | None:
-    """Return the section with a table of measures that have a title but no layer or step, or None without any."""
+    """Return the section with a table of measures that have a title but no layer or step, or None without a measure.
+
+    Raises:
+        InputError: All values of a measure under a condition are NaN or infinite.
+    """
     names = [name for name in titled(material.study.table) if name not in WITHOUT_CONTEXT]
     body: list[list[Entry]] = [
         [f"{probe}: {measure}", _title(probe, measure), condition, interval]

@@ -83,6 +83,9 @@ def overview(
         found: The differences between conditions.
         printed: The numbers of papers.
         curve: The main figure, or None for bars of the scores.
+
+    Raises:
+        InputError: A comparison of the study is malformed.
     """
     best = "" if material.rows else best_perplexity(material)
     lead = verdicts_in_words(comparisons) or best or ("" if material.conditions else "Nothing can be compared yet.")

@@ -308,7 +308,7 @@ def intervals_over_models(table: pd.DataFrame, keys: Sequence[str]) -> dict[tupl
         (values of ``keys``, measure) → the interval.
 
     Raises:
-        InputError: A measure has no finite value in a group.
+        InputError: All values of a measure in a group are NaN or infinite.
     """
     lines = zip(*columns_of(table, (*keys, "measure", "pretrain", "cell", "value")), strict=True)
     found = grouped(lines, lambda line: line[:-3])

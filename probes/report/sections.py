@@ -97,7 +97,12 @@ RESOLVED = (
 
 
 def sections(study: Study, comparisons: Comparisons) -> list[Section]:
-    """Return all sections of a report that have content."""
+    """Return all sections of a report that have content, in reading order.
+
+    Raises:
+        InputError: A comparison of the study is malformed, or all values of a measure of a probe under a condition are
+            NaN or infinite.
+    """
     material, printed = scores_of(study, comparisons.measures), Printed(papers_of(study))
     found = differences(material)
     curves = (dose_responses(material), over_training(material), training(material))
@@ -309,7 +314,7 @@ def _provenance(study: Study) -> Section:
 
 
 def duration(seconds: float) -> str:
-    """Return a duration as h:mm:ss.
+    """Return a duration as h:mm:ss, with tenths of seconds below 10 seconds.
 
     >>> duration(3725.4), duration(0.42)
     ('1:02:05', '0:00:00.4')

@@ -33,7 +33,11 @@ CENSORED = (
 
 
 def over_training(material: Material) -> Section | None:
-    """Return the section on measures at several checkpoints, or None without any."""
+    """Return the section on measures at several checkpoints, or None without such a measure.
+
+    Raises:
+        InputError: All values of a condition at a checkpoint are NaN or infinite.
+    """
     thresholds = thresholds_of(material.study)
     return curves_section(
         "Over the steps of pretraining",

@@ -135,7 +135,8 @@ def correlate(conditions: Sequence[Condition], which: str) -> Correlated:
     """Correlate an alignment with Δ by Spearman's ρ.
 
     There is a pair for each cell of a condition, because each cell has a different model. Both numbers of a pair are
-    means over the fine-tuning seeds of the cell. A cell that lacks one of the two numbers is left out.
+    means over the fine-tuning seeds of the cell. A cell that lacks one of the two numbers is left out. The test and the
+    interval are those of ``correlate_pairs``.
 
     Args:
         conditions: The conditions of one task.

@@ -1,8 +1,8 @@
 """Measurements of archived studies, which have only results.parquet and measures.parquet.
 
-A row of results.parquet has a value for each score of a transfer, and a row of measures.parquet has one value of a
-probe. Their columns are typed, but labels and mixed scores are JSON. Units, ranges and populations are looked up by the
-names of the measures.
+A row of results.parquet has a value for each score of a transfer. A row of measures.parquet has one value of a
+pretraining, an alignment or a probe. The columns of both files are typed, but labels and mixed scores are JSON. Units,
+ranges and populations are looked up by the names of the measures.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ WANTED = (
 
 
 def read_archived(folder: Path, stages: Stages) -> pa.Table | None:
-    """Return the measurements of a folder with results.parquet, measures.parquet or both, and None with neither.
+    """Return the measurements in results.parquet and measures.parquet of a folder, or None if neither file has a row.
 
     Args:
-        folder: The folder.
+        folder: The folder, which may lack one of the files or both.
         stages: The fingerprints of the stages of each cell, which measures.parquet lacks.
 
     Raises:

@@ -221,7 +221,10 @@ def _scores(
 def _of_probe(
     cell: Cell, stages: Mapping[str, str], probe: str, values: Iterable[Value], stage: str = ""
 ) -> Iterator[Measurement]:
-    """Yield the measurements of a pretraining, an alignment or a probe of a cell. A probe has the name of its stage."""
+    """Yield the measurements of a pretraining, an alignment or a probe of a cell.
+
+    ``stage`` is the name of the stage of a probe, or "" for a pretraining or an alignment.
+    """
     run = f"{PROBE if stage else probe} {stages[stage or probe]}"
     common = Measurement(
         cell.name,

@@ -136,7 +136,10 @@ def is_of_tuning(key: str) -> bool:
 
 
 def axes_that_set(config: Mapping[str, Any], is_meant: Callable[[str], bool]) -> set[str]:
-    """Return the named axes of a study, or of several joined, whose labels set only keys that ``is_meant`` accepts."""
+    """Return the named axes of a study whose labels set only keys that ``is_meant`` accepts.
+
+    ``config`` is the config of the study. A joined study has a mapping with the config of each of its studies.
+    """
     found = set[str]()
     for one in (config, *(part for part in config.values() if isinstance(part, Mapping))):
         grid = one.get("grid")
@@ -159,7 +162,9 @@ def is_seed(key: str) -> bool:
 
 
 def is_label(known: str | None, label: str) -> bool:
-    """Return whether a text denotes a label. Numbers without a percent sign are compared by value.
+    """Return whether the text ``label`` denotes the label ``known``, where None is no label.
+
+    Numbers without a percent sign are compared by value.
 
     >>> is_label("10.0", "10"), is_label("50%", "50"), is_label(None, "10")
     (True, False, False)

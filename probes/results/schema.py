@@ -40,8 +40,8 @@ class Labels:
 class Measurement(NamedTuple):
     """A number that a study measured, which is a row of the table of measurements.
 
-    Where a field does not apply to a row, text is empty and a number is None. A measurement of a probe has no task, for
-    example, and a measurement of a given model has no pretraining.
+    Where a field does not apply to a measurement, text is empty and a number is None, except for ``row``. A measurement
+    of a probe has no task, for example, and a measurement of a given model has no pretraining.
     """
 
     cell: str

@@ -1,7 +1,7 @@
 """Views of the table of measurements.
 
-results.csv has a row for each transfer, and measures.csv has a row for each number of a probe. Both have a column for
-each axis.
+results.csv has a row for each transfer. measures.csv has a row for each number of a pretraining, an alignment or a
+probe. Both have a column for each axis.
 """
 
 from __future__ import annotations
