@@ -52,7 +52,7 @@ class ContentHash:
     """The content hash of a reference.
 
     Attributes:
-        hash: The hash. For a reference that cannot be opened, a text with the code of the error and the name.
+        hash: The hash. For a reference that cannot be opened, it is a text with the code of the error and the name.
         files: Size and time of change of the files with the content. It is empty if the reference cannot be opened.
         error: The error if the reference cannot be opened, else None.
     """

@@ -41,16 +41,28 @@ class KnownModels:
 
     @property
     def is_run(self) -> bool:
-        """True if the model is a pretraining run, or was adjusted or fine-tuned from one."""
+        """True if the model is a pretraining run, or was adjusted or fine-tuned from one.
+
+        Raises:
+            InputError: The model is a folder that does not exist, or the record of its run cannot be read.
+        """
         return isinstance(self.root, PretrainStage) or is_run(model_path(self.root))
 
     @property
     def text(self) -> str | None:
-        """Spec of the pretraining text, or None if it is not known."""
+        """Spec of the pretraining text, or None if it is not known.
+
+        Raises:
+            InputError: As in ``run``.
+        """
         return None if self.run is None else self.run.all_languages[0].source
 
     def text_of(self, language: str | None) -> str | None:
-        """Return the spec of the pretraining text in a language of the run, or None if it is not known."""
+        """Return the spec of the pretraining text in a language of the run, or None if it is not known.
+
+        Raises:
+            InputError: As in ``run``.
+        """
         languages = () if self.run is None or self.target is not None else self.run.all_languages
         return next((one.source for one in languages if one.name == language), None)
 

@@ -50,7 +50,7 @@ class Making:
 
     @property
     def folder(self) -> Path:
-        """The folder of the stage."""
+        """The folder of the stage in the store, which need not exist."""
         return self.store.path(self.stage.kind, self.stage.key)
 
     @property
@@ -65,7 +65,11 @@ class Making:
 
     @property
     def is_intact(self) -> bool:
-        """True if the stage is finished and undamaged."""
+        """True if the stage is finished and undamaged.
+
+        Raises:
+            InputError: The record of its checksums is damaged.
+        """
         return is_done(self.store, self.stage)
 
     def obtain(self, build: Callable[[Path], None]) -> None:

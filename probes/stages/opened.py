@@ -20,7 +20,7 @@ class OpenedModels:
 
     Attributes:
         pretrained: The model, or two models, with the two languages.
-        folders: Reference to a model of the cell, as in ``CellModel`` → folder or name of the model.
+        folders: Text of a ``CellModel``, such as ``cell:model`` → folder or name of this model.
     """
 
     pretrained: Pretrained
@@ -34,7 +34,8 @@ class ModelRequest:
     Attributes:
         language: The target language. None stands for the first derived language of a run.
         natural: True if the target language is natural, with sentences of its own.
-        target_model: Name of, or reference to, the model that reads the target language.
+        target_model: Name of, or reference to, the model that reads the target language (default: the model of the
+            stage).
         before: Name of, or reference to, the original model f⁰ of continual learning (default: the model before its
             adjustment).
         source_only: True if only the source language is read. It is then also the target language.

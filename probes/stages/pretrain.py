@@ -83,7 +83,7 @@ class PretrainStage(Stage):
             inputs.check_source(member.language, member.source, *own)
 
     def _check_initial_model(self, inputs: Inputs) -> None:
-        """Raise InputError if the run has more layers or longer rows than its initial model."""
+        """Raise InputError if the run has another kind, more layers or longer rows than its initial model."""
         from pretrain.model.from_hf import check_kind, check_length, check_size, check_start
 
         config = self.config

@@ -28,6 +28,9 @@ def shared_places(stage: Stage, store: Store) -> dict[Role, SharedPlace]:
     """Return the place in the store of each fine-tuning of a stage: language of training → place.
 
     Other stages with the same fine-tuning have the same place.
+
+    Raises:
+        InputError: The table of content hashes in the store cannot be read.
     """
     return {role: _place(key, store) for role, key in stage.finetune_keys(StageKeys(ContentHashes(store))).items()}
 

@@ -247,7 +247,7 @@ class CellBuilder:
         return config
 
     def _check_checkpoints(self, name: str, draft: Draft, run: PretrainConfig | None) -> None:
-        """Raise InputError if a probe of all checkpoints has no pretraining of this study that names several."""
+        """Raise InputError if a probe of all checkpoints lacks a pretraining of this study with several checkpoints."""
         keys = ("probes", name, "checkpoints")
         others = [key for key in ("adjust", "finetuned", "target_model") if draft.sections[key,] is not None]
         if draft.sections["pretrain",] is None or run is None or others:

@@ -53,8 +53,8 @@ def smoke_study(study: StudyConfig, cells: Sequence[Cell]) -> tuple[StudyConfig,
     """Return a small version of a study, whose stages run in seconds, and the cells of this version.
 
     The version has one seed of each kind, and neither claims nor tables of papers. It has only the cells that are
-    needed to cover each value of an axis and each comparison of the study. Its name and scale keep its results apart
-    from others.
+    needed to cover each value of an axis and each comparison of the study. The name and the scale of the version differ
+    from those of the study, which keeps the results of both apart.
     """
     axes = dict.fromkeys(axis for cell in cells for axis in cell.labels if is_seed(axis))
     first = {axis: next(cell.labels[axis] for cell in cells if axis in cell.labels) for axis in axes}

@@ -72,12 +72,20 @@ def missing_data(absent: Sequence[str]) -> MissingDataError | None:
 
 
 def missing_inputs(cells: Iterable[Cell]) -> list[str]:
-    """Return the files and folders that the cells read and that do not exist, in the order of the cells."""
+    """Return the files and folders that the cells read and that do not exist, in the order of the cells.
+
+    Raises:
+        InputError: A path begins with ``~USER``, and the user does not exist.
+    """
     return [path for path in inputs_of(cells) if not user_path(path).exists()]
 
 
 def inputs_of(cells: Iterable[Cell]) -> list[str]:
-    """Return the files and folders that the cells read, in the order of the cells."""
+    """Return the files and folders that the cells read, whether they exist or not, in the order of the cells.
+
+    Raises:
+        InputError: A path begins with ``~USER``, and the user does not exist.
+    """
     found = dict[str, None]()
     for config in {
         id(config): config for cell in cells for config in cell.configs.values()

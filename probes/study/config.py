@@ -179,12 +179,12 @@ class StudyConfig(StrictModel):
 
     @property
     def papers(self) -> tuple[str, ...]:
-        """Tables of papers to compare with: PAPER/TABLE, or files."""
+        """The key ``paper`` as a tuple: the tables of papers to compare with."""
         return (self.paper,) if isinstance(self.paper, str) else self.paper or ()
 
     @property
     def fingerprint(self) -> str:
-        """Hash of the name, the seeds and all cell settings. Set after the grid is expanded."""
+        """Hash of the name, the seeds and all cell settings. It is known after the grid is expanded."""
         assert self._content is not None, "the cells are expanded first"
         return fingerprint("study", format=FORMAT, name=self.name, seeds=self.seeds, cells=self._content)
 

@@ -56,7 +56,7 @@ class User:
     Attributes:
         folder: The folder of the study.
         asked: True if the collection was requested for this study.
-        keep: The policy of the study.
+        keep: The policy of the study, or the policy that was requested in its place.
         has: Folder of a stage → True if a cell with this stage is not done.
         names: Folders of the stages that the study names by a path, and of their ancestors.
     """

@@ -17,7 +17,8 @@ class StudyOptions:
 
     Attributes:
         size: Size of a study of the catalogue: ``paper``, ``lab`` or ``tiny``.
-        store: Folder of the stages, which studies may share (default: that of the last start, else ``OUT/stages``).
+        store: Folder of the stages, which studies may share (default: the store of the last start, else
+            ``OUT/stages``).
         executor: ``local`` (processes), ``in-process`` or ``slurm``.
         workers: Number of processes (default: one for each CUDA device, else one for each core, and at most one for
             each cell).
@@ -91,7 +92,7 @@ class SearchOptions:
                 )
 
     def rungs(self, steps: int) -> list[int]:
-        """Return the rungs of a run of ``steps`` steps: the steps before the last at which it is compared.
+        """Return the rungs of a run of ``steps`` steps: the steps before the end at which trials are compared.
 
         >>> SearchOptions(first_rung=10, reduction=3).rungs(90)
         [10, 30]

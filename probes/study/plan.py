@@ -94,7 +94,11 @@ class StudyPlan:
 
 
 def plan(study: StudyConfig, graph: Graph, store: Store, done: Collection[str]) -> StudyPlan:
-    """Return the plan of a study. ``done`` are the keys of the finished stages. Nothing is written."""
+    """Return the plan of a study. ``done`` are the keys of the finished stages. Nothing is written.
+
+    Raises:
+        InputError: The note of a finished stage in the store cannot be read.
+    """
     needed = Counter(graph.stages[key].kind for keys in graph.of_cell.values() for key in keys.values())
     left = Counter(stage.kind for key, stage in graph.stages.items() if key not in done)
     means = mean_seconds(store, left)

@@ -41,8 +41,8 @@ class CellRecord:
         overrides: The changes to the settings of the study: dotted key → value.
         keys: Name of a stage in the cell (``pretrain``, ``transfer pos seed 0`` …) → key.
         stages: The entries of ``keys`` whose stages are finished.
-        error: Error of the first stage that failed, in one line.
-        log: The traceback of this error.
+        error: Error of the first stage that failed, in one line, or None.
+        log: The traceback of this error, or "".
     """
 
     name: str
@@ -60,7 +60,7 @@ class CellRecord:
 
     @property
     def log_name(self) -> str:
-        """The name of the log file."""
+        """The file name of the log in the folder ``logs`` (see the function ``log_name``)."""
         return log_name(self.name)
 
     def to_json(self, store: str) -> dict[str, Any]:
@@ -176,7 +176,7 @@ def check_can_write(folder: Path, what: str, otherwise: str) -> None:
 
 
 def check_store(root: Path) -> None:
-    """Raise InputError if the folder exists and is not a store of this version. Nothing is written."""
+    """Raise InputError if a folder is not empty and is not a store of this version. Nothing is written."""
     if (root / STUDIES).exists():
         _studies(root)
     elif any(root.glob("pretrain-*")):

@@ -122,7 +122,7 @@ class StudyRun:
 
     @property
     def inputs(self) -> list[str]:
-        """The files and folders that the chosen cells read."""
+        """The files and folders that the chosen cells read, whether they exist or not."""
         from probes.study.checks import inputs_of
 
         return inputs_of(cell for cell in self._expanded if cell.name in self.chosen)
@@ -151,7 +151,11 @@ class StudyRun:
             raise InputError(reason, hint="restore the file or folder", code="missing")
 
     def look(self) -> None:
-        """Update the set of finished stages from the store."""
+        """Update the set of finished stages from the store.
+
+        Raises:
+            InputError: The record of the checksums of a stage is damaged, or its note cannot be read.
+        """
         self._looked = self._last_change()
         self.done = {key for key, stage in self.graph.stages.items() if is_done(self.store, stage)}
         self._fill_cells()

@@ -51,7 +51,7 @@ class Search:
 
     Args:
         study: The study. Its ``sample`` and ``include`` are not used.
-        path: The file of the study, for errors.
+        path: The file of the study, for errors. The names of base files are relative to its folder.
         folder: The folder of the search.
         options: Options of the search.
 
@@ -144,7 +144,11 @@ class Search:
         )
 
     def _pretraining(self, point: GridPoint) -> tuple[Cell, list[PretrainStage]]:
-        """Return the cell of a combination and its pretrainings: the initial one, if the cell has one, and its own."""
+        """Return the cell of a combination, and its pretrainings with the one of the initial model first.
+
+        Raises:
+            InputError: The cell is wrong or has no pretraining, or perplexity is not measured at a rung.
+        """
         cell = self._build.cell(point)
         if cell.pretrain is None:
             reason = f"cell {cell.name} has no pretraining to search"

@@ -54,6 +54,9 @@ def stages_read(cells: Iterable[Cell]) -> list[str]:
     """Return the folder names of the stages, in any store, that cells refer to by a path or a link.
 
     Relative paths start in the working folder, so a study must record these stages when it runs.
+
+    Raises:
+        InputError: A path begins with ``~USER``, and the user does not exist.
     """
     every_cell = list(cells)
     names = {cell.model for cell in every_cell if cell.model is not None}

@@ -111,7 +111,12 @@ def _python() -> str:
 
 
 class JobArray(NamedTuple):
-    """Stages of one kind that wait for the same parents."""
+    """Stages of one kind that wait for the same parents.
+
+    Attributes:
+        stages: The stages, one for each job of the array.
+        parents: Keys of the parents whose jobs must succeed first.
+    """
 
     stages: Sequence[Stage]
     parents: Sequence[str]

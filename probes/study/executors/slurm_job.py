@@ -118,7 +118,11 @@ def _ending(warning: int) -> Iterator[_Ending]:
 
 
 def run_file(path: Path, store: Path) -> StageOutcome:
-    """Make the stage of a JSON file with one thread for each processor. Progress goes to standard error."""
+    """Make the stage of a JSON file with one thread for each processor of the job. Progress goes to standard error.
+
+    Raises:
+        InputError: The file is missing or is not JSON.
+    """
     from probes.stages.kinds import stage_from_json
 
     use_threads(int(os.environ.get("SLURM_CPUS_PER_TASK", "1")))
