@@ -322,6 +322,7 @@ def test_treebanks_without_entities_are_refused_with_the_formats_that_have_them(
         ("nli:/no/such.tsv", "such.tsv", "missing"),
         ("nli:builtin:other", "", "unknown"),
         ("ner:builtin:mini-english?types=1", "builtin:mini-english types", "range"),
+        ("nli:builtin:mini-english?limit=5", "builtin:mini-english?limit=5 limit", "unsupported"),
         ("nli:x.tsv?lang=de", "x.tsv lang", "unknown"),
         ("nli:hf:x?lang=de", "nli:hf:x", "unknown"),
     ],

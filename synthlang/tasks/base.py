@@ -16,6 +16,7 @@ from synthlang.files import user_path
 from synthlang.fingerprint import fingerprint
 from synthlang.sources import open_source
 from synthlang.sources.base import BATCH_SENTENCES, check_split, nothing_in
+from synthlang.sources.limited import LIMIT, without_limit
 from synthlang.sources.mini_english import MiniEnglish
 from synthlang.sources.segmentation import SegmentedText, split_words
 from synthlang.sources.splits import CJK, NORMALISE, OPTIONS, files_by_split, files_read, path_options
@@ -33,7 +34,7 @@ class TaskSet(ABC):
 
     Attributes:
         name: The task as the user wrote it, perhaps without options, for messages.
-        kind: The labelled unit: each word, the whole item (classes), or spans that answer a question.
+        kind: The labelled unit: ``words``, ``classes`` (whole items) or ``spans`` (answers to questions).
         fields: Names of the texts of an item.
         splits: Names among ``train``, ``dev`` and ``test``.
         columns: The word columns of every batch, ``form`` first.
@@ -67,14 +68,18 @@ class TaskSet(ABC):
 
     @abstractmethod
     def batches(self, split: str) -> Iterator[TaskBatch]:
-        """Yield the items of a split in order. A missing split raises an InputError."""
+        """Yield the items of a split in order.
+
+        Raises:
+            InputError: The task lacks the split, or a line or row of the split is malformed or cannot be read.
+        """
 
     def size(self, split: str) -> int | None:  # noqa: ARG002  subclasses use it
         """Return the approximate number of items in a split, or None if it is unknown (see ``size_of``)."""
         return None
 
     def with_morphology(self, names: Sequence[str]) -> TaskSet:  # noqa: ARG002  subclasses use it
-        """Return the task with those of the named columns of MORPHOLOGY that its source can add."""
+        """Return the task with the columns of MORPHOLOGY that are among ``names`` and that its source can add."""
         return self
 
     def check(self, split: str, hint: str = "") -> None:
@@ -168,10 +173,11 @@ class ReadTask(GroupTask):
     """A task in existing data.
 
     Opening a task raises an InputError for a wrong path or header, and for a split without a usable ``item``. A wrong
-    line or row raises one when it is read.
+    line or row raises an InputError when it is read.
     """
 
     item: ClassVar[str]
+    """Name of an item in messages, such as "labelled pair"."""
     cjk: str | None = None
     """``characters`` if each Chinese character and each kana of running text is a word."""
     spaced = False
@@ -185,7 +191,7 @@ class ReadTask(GroupTask):
 
     @property
     def _marks(self) -> dict[str, Any]:
-        """Entries of the fingerprint for the options for words that were chosen."""
+        """Entries of the fingerprint for those of the options ``normalise`` and ``cjk`` that were chosen."""
         chosen = {NORMALISE: self.normalise, CJK: self.cjk}
         return {name: value for name, value in chosen.items() if value}
 
@@ -201,9 +207,21 @@ class ReadTask(GroupTask):
 
 
 class FileTask(ReadTask):
-    """A task in text files. ``files`` has the file of each split, found by its name or given by an option."""
+    """A task in text files.
+
+    Args:
+        scheme: Scheme of the task, for messages.
+        spec: ``PATH[?option&…]``, a file or a folder with a file for each split.
+
+    Attributes:
+        files: The file of each split, found by its name or given by an option.
+
+    Raises:
+        InputError: The path or an option is wrong, or a split cannot be read or has no usable item.
+    """
 
     endings: ClassVar[tuple[str, ...]]
+    """Endings of the names of data files in a folder."""
     own_options: ClassVar[tuple[str, ...]] = ()
     """Names of the options of this task besides those of all tasks in files, as in ``PATH?name=value``."""
 
@@ -220,7 +238,7 @@ class FileTask(ReadTask):
 
     @property
     def read_as(self) -> str:
-        """The files that were read as splits, and the other files of the folder."""
+        """Message that lists the files that are read as splits, and the other data files of the folder."""
         return files_read(self.path, self.files, self.endings)
 
     def _about(self, error: InputError, split: str) -> InputError:
@@ -237,11 +255,14 @@ class HubTask(ReadTask):
 
 
 def built_in(spec: str) -> MiniEnglish:
-    """Open the grammar ``builtin:mini-english?…``.
+    """Open the built-in grammar ``builtin:mini-english?…`` for a task.
 
     Raises:
-        InputError: The spec is not the grammar, or an option is wrong.
+        InputError: The spec names another grammar, or an option is wrong or is ``limit``.
     """
+    if without_limit(spec)[1] is not None:
+        hint = "set the numbers of items with sentences, dev and test"
+        raise InputError("a task of the grammar has no limit", spec, keys=LIMIT, hint=hint, code="unsupported")
     source = open_source(spec)
     assert isinstance(source, MiniEnglish), "mini-english is the only built-in source"
     return source
