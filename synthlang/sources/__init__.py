@@ -33,10 +33,10 @@ BUILTIN_OPTIONS = {
 
 
 def open_source(spec: str) -> Source:
-    """Open a source in the notation of the command line.
+    """Open a source in the notation of the command line, such as ``conllu:PATH?limit=100`` (see FORMS).
 
     Raises:
-        InputError: The spec is not a source, or the source cannot be opened.
+        InputError: The spec is not a source, an option is wrong, or the source cannot be opened.
     """
     spec, limit = without_limit(spec)
     source = _open(spec)

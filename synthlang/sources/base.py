@@ -63,19 +63,19 @@ class Source(Protocol):
         """Yield the sentences of a split in order.
 
         Raises:
-            InputError: The source lacks the split, or a line or row of it is malformed.
+            InputError: The source lacks the split, or a line or row of the split is malformed or cannot be read.
         """
         ...
 
 
 class Labelled(NamedTuple):
-    """A batch of sentences with one label each.
+    """A batch of sentences with a label of each whole sentence, if the source has such labels.
 
     Attributes:
         corpus: The sentences.
         labels: The label of each sentence. The list is empty if the source has no such labels.
-        counts: Counts of omissions and changes by reason.
-        ids: The names of the sentences, or None if they have only numbers.
+        counts: Number of omissions and changes in this batch by reason.
+        ids: The name of each sentence, or None if the source has no names of sentences.
     """
 
     corpus: Corpus
@@ -85,7 +85,7 @@ class Labelled(NamedTuple):
 
 
 def in_batches(rows: Iterable[T]) -> Iterator[tuple[int, list[T]]]:
-    """Yield (number of the first row, rows) for BATCH_SENTENCES rows at a time."""
+    """Yield (index of the first row, rows) for BATCH_SENTENCES rows at a time. Indices count from 0."""
     rest, first = iter(rows), 0
     while chunk := list(islice(rest, BATCH_SENTENCES)):
         yield first, chunk
@@ -141,9 +141,13 @@ S = TypeVar("S", bound=HasColumns)
 
 
 def with_columns(source: S, names: Sequence[str]) -> S:
-    """Return the source or task with those columns among ``names`` that it reads only on request (MORPHOLOGY).
+    """Return the source or task with the columns of MORPHOLOGY that ``names`` contains, if it can add them.
 
-    The other columns, the sentences and the items are the same.
+    The other columns, the sentences and the items are the same. A source without ``with_morphology`` is returned
+    unchanged.
+
+    Raises:
+        InputError: A file of the source cannot be read.
     """
     more = [name for name in MORPHOLOGY if name in names and name not in source.columns]
     add: Callable[[list[str]], S] | None = getattr(source, "with_morphology", None)
@@ -151,7 +155,7 @@ def with_columns(source: S, names: Sequence[str]) -> S:
 
 
 def lacks_morphology(source: HasColumns, names: Sequence[str]) -> bool:
-    """Return True if ``names`` has features or lemmas that the source or task has not."""
+    """Return True if ``names`` has a column of MORPHOLOGY that the source or task lacks."""
     return any(name in MORPHOLOGY and name not in source.columns for name in names)
 
 
@@ -178,14 +182,17 @@ def require_columns(source: Source, names: Sequence[str], name: str, purpose: st
 def nothing_in(item: str, path: str | PathLike[str] | None, counts: Mapping[str, int] | None = None) -> InputError:
     """Return the error for a file or a data set without a single ``item``, such as "sentence".
 
-    ``counts`` has the numbers of omitted items by reason, which the message lists.
+    Args:
+        item: Name of what is missing, in the singular.
+        path: The file or data set, for the error.
+        counts: Number of omitted items by reason. The message lists these numbers.
     """
     hint = COMPLETE if (counts or {}).get(WITHHELD) else f"use data with at least one {item}"
     return InputError(f"has no {item}{because(counts or {})}", path, hint=hint, code="empty")
 
 
 def listed(counts: Mapping[str, int]) -> str:
-    """Return the counts on one line, without zeros.
+    """Return counts by reason as text on one line, without zeros.
 
     >>> listed({"too long": 2, "no word": 1, "never": 0})
     'too long: 2; no word: 1'
@@ -194,7 +201,7 @@ def listed(counts: Mapping[str, int]) -> str:
 
 
 def because(counts: Mapping[str, int]) -> str:
-    """Return the counts in brackets for the end of a message."""
+    """Return counts by reason in brackets for the end of a message, or "" if all are zero."""
     return f" ({reasons})" if (reasons := listed(counts)) else ""
 
 

@@ -1,7 +1,8 @@
 """Lines of files with one word and its tags on each line, and the comments between them.
 
-A line of such a file that begins with ``#`` is a comment, unless its number of columns and the name of its tag both
-occur in lines without ``#``. ``# text = We take the U-Bahn`` is therefore a comment, and ``# O`` is a word.
+A line of such a file that begins with ``#`` is a comment unless it looks like the other lines. Its number of columns
+must then occur in lines without ``#``, and its tag must be O or have a name that occurs in these lines.
+``# text = We take the U-Bahn`` is therefore a comment, and ``# O`` is a word.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ DOCUMENT = "-DOCSTART-"
 
 
 class Line(NamedTuple):
-    """A line of a file.
+    """A line of a file of words with tags, split into its columns.
 
     Attributes:
         number: Number of the line, from 1.
-        fields: Columns of the line, or [] for a blank line, a comment or the mark of a document.
+        fields: Columns of the line, or [] for a blank line, a comment or a ``-DOCSTART-`` line.
         text: The whole line.
     """
 
@@ -38,10 +39,14 @@ class Line(NamedTuple):
 
 
 def column_lines(path: Path, tag: int = 0) -> Iterator[Line]:
-    """Yield the lines of a file. ``tag`` is the number of the column of tags, from 1, or 0 for the last column.
+    """Yield the lines of a file of words with tags, with comments told apart from words that begin with ``#``.
+
+    Args:
+        path: The file.
+        tag: Number of the column of tags, from 1, or 0 for the last column.
 
     Raises:
-        InputError: The file cannot be read, or a line is not UTF-8.
+        InputError: The file cannot be read, or a line is not UTF-8 or too long.
     """
     shape: tuple[set[int], set[str]] | None = None
     for number, text in joined_lines(path):

@@ -34,7 +34,7 @@ from synthlang.sources.text import FileSource
 from synthlang.sources.words import CLEANED, Faults, joined_lines, tidied
 
 FIRST_SENTENCES = 1000
-"""Number of sentences in which a column that nobody named must have a value."""
+"""Number of sentences at the start of a file in which a column of MORPHOLOGY must have a value before it is added."""
 READER = 1  # part of the fingerprint: raise when the same bytes give other sentences
 TREE = ("head", "deprel")
 NOT_A_WORD = re.compile(r"[0-9]+[-.][0-9]+")
@@ -69,8 +69,13 @@ class Block(NamedTuple):
 class ConlluSource(FileSource):
     """Source of sentences in CoNLL-U files, with trees unless the first word of a file has no head.
 
+    Args:
+        spec: ``PATH[?option&…]``, a file or a folder with a file for each split.
+        more: Columns of MORPHOLOGY to read besides those that the options of ``spec`` name.
+
     Raises:
-        InputError: The path or an option is wrong, or a file has no usable sentence.
+        InputError: The path or an option is wrong, or a file cannot be read, has a malformed line before its first
+            sentence ends, or has no usable sentence.
     """
 
     scheme = "conllu"
@@ -92,7 +97,11 @@ class ConlluSource(FileSource):
     def with_morphology(self, names: Sequence[str]) -> ConlluSource:
         """Return the source with more of the columns of MORPHOLOGY, as with the options of these names.
 
-        A column without a value in the first sentences of a file, such as one of a parser, is not added.
+        A column is not added if it has no value in the first FIRST_SENTENCES sentences of a file. Output of a parser
+        without a lemmatizer has no values in the column ``lemma``, for example.
+
+        Raises:
+            InputError: A file cannot be read, or one of these sentences is malformed.
         """
         found = [name for name in names if all(_has_values(file, name) for file in self.files.values())]
         return ConlluSource(self._spec, [*(name for name in MORPHOLOGY if name in self.options), *found])
@@ -116,7 +125,10 @@ class ConlluSource(FileSource):
         return sentence
 
     def size(self, split: str) -> int | None:
-        """Return the number of sentences in a split. Until the split is read, blank lines give an estimate."""
+        """Return the number of sentences in a split, or None if the source lacks the split.
+
+        Until the split has been read, the number of blank lines at the start of the file gives an estimate.
+        """
         if self._sizes.get(split) is None and split in self.files:
             self._sizes.guess(split, blocks_in(self.files[split]))
         return self._sizes.get(split)
@@ -132,7 +144,7 @@ def _first(path: Path) -> Block:
 
 
 def _has_values(path: Path, column: str) -> bool:
-    """Return whether a column has a value in the first sentences of a file."""
+    """Return whether a column has a value in the first FIRST_SENTENCES sentences of a file."""
     blocks = islice(read_blocks(path, Counter()), FIRST_SENTENCES)
     return any(value != "_" for block in blocks for value in getattr(block, column))
 
@@ -144,12 +156,16 @@ class SentenceError(InputError):
 def read_blocks(path: Path, counts: Counter[str] | None = None) -> Iterator[Block]:
     """Yield the sentences of a CoNLL-U file.
 
-    Each sentence is checked to be one tree, unless the file has no trees (all heads are ``_``). With ``counts``, up to
-    one sentence in a hundred may have wrong word numbers or heads. Such sentences are left out and counted.
+    Each sentence is checked to be one tree, unless the file has no trees (all heads are ``_``).
+
+    Args:
+        path: The file.
+        counts: Counter of sentences with wrong word numbers or heads. Up to one such sentence in a hundred is then
+            left out. With None, the first such sentence is an error.
 
     Raises:
         InputError: The file cannot be read, a line is malformed, the file has no sentence, or too many sentences have
-            wrong word numbers or heads (without ``counts``, any).
+            wrong word numbers or heads.
     """
     block, trees, faults = _block(), None, Faults(counts)
     fault: SentenceError | None = None
@@ -225,7 +241,7 @@ def tree_problem(head: Sequence[int]) -> tuple[int, str] | None:
     """Check that heads (1-based, 0 for the root) form one tree.
 
     Returns:
-        The faulty word and a message, or None if the heads form one tree.
+        The number of a faulty word, from 1, and a message, or None if the heads form one tree.
 
     >>> tree_problem([2, 0, 2]) is None
     True

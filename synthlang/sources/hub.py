@@ -94,14 +94,14 @@ class HubColumns:
 def plan_columns(
     features: Mapping[str, Any], name: str, more: Candidates, item: Sequence[str] = (), ids: bool = False
 ) -> HubColumns:
-    """Choose the columns to read.
+    """Choose the columns of a data set to read: words or text, labels of words, labels and names of rows.
 
     Args:
         features: Type of each column, by name.
         name: Name of the data set, for the error.
         more: Further names in the data set for each of our columns (see ``HubSource``).
         item: Names of columns that may label a whole row. The first suitable one is read.
-        ids: True to read the names of the rows from the column ``id``.
+        ids: True to read the names of the rows from the column ``id``, if it is a column of strings.
 
     Raises:
         InputError: The data set has neither words nor text. The error lists its columns.
@@ -136,13 +136,15 @@ class HubSource:
     """Source of the sentences of a data set of the hub, or of a local folder.
 
     Args:
-        name: ``NAME[:CONFIG]`` of the hub, or a local folder.
+        name: ``NAME[:CONFIG]`` of the hub, or a local folder, with options such as ``?streaming`` after it.
         more: Further names in the data set for each of our columns, such as names for the labels of a task.
         item: Names of columns that may label a whole row, such as ``intent`` (see ``labelled``).
-        ids: True to read the names of the rows from the column ``id`` of strings.
+        ids: True to read the names of the rows from the column ``id``, if it is a column of strings.
 
     Raises:
-        InputError: The data set cannot be loaded, lacks columns, or has a split without a word.
+        InputError: An option is wrong, or the data set cannot be loaded, lacks columns, or has a malformed row before
+            the first word of a split, or a split without a word.
+        DiskError: The stream of the data set broke off.
     """
 
     def __init__(
@@ -170,8 +172,8 @@ class HubSource:
     def fingerprint(self) -> str:
         """Fingerprint of the values in the columns that are read, independent of their files.
 
-        The values of a stream would have to be read twice. Its fingerprint is that of the commit of the repository, or
-        of the files of a local folder.
+        The fingerprint of a stream covers the commit of the repository or the files of a local folder instead, because
+        the values would have to be read twice.
         """
         plan: dict[str, Any] = {"text": self._plan.is_text}
         plan["labels"] = {ours: names for ours, (_, names) in self._plan.labels.items()}
@@ -203,6 +205,9 @@ class HubSource:
         """The names of the labels of rows (see ``item``), or () without such labels.
 
         Labels that the data set does not declare are found by reading all splits, and are sorted.
+
+        Raises:
+            InputError: A row is malformed, or the stream of the data set broke off.
         """
         if self._plan.item is None:
             return ()
@@ -213,7 +218,8 @@ class HubSource:
     def size(self, split: str) -> int | None:
         """Return the number of sentences in a split, or None if it is unknown.
 
-        Rows of text have any number of sentences, which is estimated from the part that was read so far.
+        A row of running text has any number of sentences. Their number is therefore an estimate from the part of the
+        split that has been read.
         """
         if split not in self._data:
             return None

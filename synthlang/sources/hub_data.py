@@ -37,8 +37,9 @@ class HubData:
 
     Attributes:
         splits: Data by split, a ``Dataset`` or, from a stream, an ``IterableDataset``.
-        origin: Function that returns the identity of a stream: the repository, its commit and the configuration, or the
-            content of the files of a folder. For a data set that is not streamed it is None, since its values are read.
+        origin: Function that returns the identity of a stream: the repository, its commit and the configuration, or
+            the hash of the files of a folder and the configuration. It is None for a data set that is not streamed,
+            since the fingerprint covers its values.
     """
 
     splits: Any
@@ -54,8 +55,8 @@ def open_data(name: str, revision: str | None = None, streams: bool = False) -> 
         streams: True to read the files while they are used, without a download and without a copy in the cache.
 
     Raises:
-        InputError: The library ``datasets`` is not installed, the data set cannot be loaded, or a local folder is
-            given a revision or cannot be read by the library.
+        InputError: The library ``datasets`` is not installed, the data set cannot be loaded, the name is that of a
+            file, or a local folder does not exist, is given a revision, or cannot be read by the library.
     """
     try:
         import datasets
@@ -189,7 +190,7 @@ def by_split(data: Any, name: str, more: Mapping[str, str] | None = None) -> dic
         more: Our split for each unusual name in the data set (``validation_matched``).
 
     Raises:
-        InputError: No split has a known name, or two splits have names of the same one.
+        InputError: No split has a known name, or two splits have names for the same one of our splits.
     """
     found: dict[str, str] = {}
     for theirs in data:
@@ -208,9 +209,13 @@ def by_split(data: Any, name: str, more: Mapping[str, str] | None = None) -> dic
 
 
 def features_of(data: Any) -> Mapping[str, Any]:
-    """Return the features of a split.
+    """Return the features (types) of the columns of a split by name.
 
-    A stream of JSON lines or CSV may not declare them. They are then those of its first rows, and empty without rows.
+    A stream of JSON lines or CSV may not declare features. They are then taken from its first rows. Without rows, the
+    result is empty.
+
+    Raises:
+        DiskError: The stream broke off before its first rows.
     """
     if data.features is not None:
         return dict(data.features)
@@ -274,7 +279,17 @@ def rows_of(data: Any, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
 def digest_values(data: Any, columns: Sequence[str], anew: Sequence[re.Pattern[bytes]] = CLEANED) -> str:
     """Return the SHA-256 of the values in some columns of a split, independent of the names and files of the data.
 
-    See ``digest_splits`` for ``anew``.
+    The text `` rules N`` follows the digest if version N of the readers was the first to read the values as they are
+    read now (see ``version_of``). Other data therefore keeps its fingerprint.
+
+    Args:
+        data: The split, a ``Dataset`` or an ``IterableDataset``.
+        columns: Names of the columns, in the order in which their values count.
+        anew: Patterns of bytes that earlier versions of the readers read in another way.
+
+    Raises:
+        InputError: A text is not UTF-8.
+        DiskError: The data cannot be read to its end.
     """
     digest, version = hashlib.sha256(), 0
     for values in tables(data, columns):
@@ -310,14 +325,14 @@ def name_and_options(spec: str, known: Sequence[str], scheme: str = "hf") -> tup
 
 
 def described(features: Mapping[str, Any]) -> str:
-    """Return the columns and their types, for messages."""
+    """Return the names and types of columns as text for a message."""
     lists = {column: dtype_of(items_of(feature)) for column, feature in features.items()}
     kinds = {c: f"list of {lists[c]}" if lists[c] else dtype_of(features[c]) or "nested" for c in features}
     return ", ".join(f"{column} ({kind})" for column, kind in kinds.items())
 
 
 def no_columns(name: str, needed: str, features: Mapping[str, Any]) -> InputError:
-    """Return the error for a data set that lacks the columns ``needed``."""
+    """Return the error for a data set without the columns that the phrase ``needed`` describes."""
     reason = f"needs {needed}, but the columns are {described(features)}"
     return InputError(reason, name, hint="rename the columns, or use another data set", code="missing")
 

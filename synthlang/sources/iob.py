@@ -5,9 +5,9 @@
     1 Sioux B-ORG O           PATH?column=2&tag=3: word and tag in other columns, counted from 1
 
 Tags are IOB2, IOB1 or IOBES and become IOB2. ``-DOCSTART-`` lines and comments (``sources.columns``) are skipped. If
-the first column numbers the words, ``?column=`` must name the column of the words, and ``?tag=`` one of several columns
-of tags. GermEval 2014 is ``iob:PATH?column=2&tag=3``. In a folder, the names of files must contain ``train``, ``dev``
-or ``test``. A single file without such a name is ``train``.
+the first column numbers the words, ``?column=`` must name the column of the words. If there are several columns of
+tags, ``?tag=`` selects one of them. GermEval 2014 is ``iob:PATH?column=2&tag=3``. In a folder, the names of files must
+contain ``train``, ``dev`` or ``test``. A single file without such a name is ``train``.
 """
 
 from __future__ import annotations
@@ -34,9 +34,12 @@ PREFIX = re.compile(r"[a-z]{2,3}(?:-[a-z]+)*:")
 class IobSource(FileSource):
     """Source of sentences with IOB2 tags of entities, from files of CoNLL columns.
 
+    Args:
+        spec: ``PATH[?column=N&tag=N]``, a file or a folder with a file for each split.
+
     Raises:
-        InputError: The path or an option is wrong, a file is CoNLL-U, has numbered words without ``?column=``, or has
-            no sentence.
+        InputError: The path or an option is wrong, or a file cannot be read, is CoNLL-U, numbers its words without
+            ``?column=``, has a malformed line in its first sentence, or has no sentence.
     """
 
     scheme = "iob"
@@ -75,7 +78,7 @@ class IobSource(FileSource):
 
 
 def read_sentences(path: Path, column: int = 1, tag: int = 0) -> Iterator[dict[str, list[str]]]:
-    """Yield the sentences of a file.
+    """Yield the sentences of a file of CoNLL columns as {column: values}, with the columns ``form`` and ``ner``.
 
     Args:
         path: The file.
@@ -101,7 +104,11 @@ def read_sentences(path: Path, column: int = 1, tag: int = 0) -> Iterator[dict[s
 
 
 def is_conllu(path: Path) -> bool:
-    """Return whether the first word of a file is in a line of CoNLL-U."""
+    """Return whether the first word of a file is in a line of CoNLL-U.
+
+    Raises:
+        InputError: The file cannot be read, or a line is not UTF-8 or too long.
+    """
     first = next((line.text for line in column_lines(path) if line.fields), "")
     return WORD_LINE.fullmatch(first) is not None
 
@@ -111,6 +118,9 @@ def numbers_words(path: Path) -> str:
 
     The first column numbers the words if it counts from 0 or from 1 in every sentence and every word has at least two
     more columns.
+
+    Raises:
+        InputError: The file cannot be read, or a line is not UTF-8 or too long.
     """
     at, first, longest, tags = 0, "", 0, True
     for _, fields, _ in column_lines(path):

@@ -20,7 +20,11 @@ LIMIT = "limit"
 class LimitedSource:
     """Source of the first ``limit`` sentences of each split of another source.
 
-    All other attributes are those of that source.
+    Attributes that this class does not define, such as ``remarks``, are those of the other source.
+
+    Args:
+        source: The other source.
+        limit: Largest number of sentences of a split, at least 1.
     """
 
     def __init__(self, source: Source, limit: int) -> None:
@@ -64,7 +68,7 @@ def without_limit(spec: str) -> tuple[str, int | None]:
     (('conllu:a.conllu?feats', 20), ('text:a.txt', None))
 
     Raises:
-        InputError: The limit is not a whole number from 1, or is given twice.
+        InputError: The limit is not a whole number from 1 with at most 12 digits, or is given twice.
     """
     plain, _, query = spec.rpartition("?")
     parts = query.split("&")

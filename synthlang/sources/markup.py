@@ -25,7 +25,10 @@ WORD_LINE = re.compile(r"[0-9]+(?:[-.][0-9]+)?\t(?:[^\t]*\t){8}[^\t]*")
 
 
 def without_markup(line: str, counts: Counter[str]) -> str:
-    """Return a line of running text without the marks of its corpus, and count them by reason in ``counts``."""
+    """Return a line of running text without the markup of its corpus, and count the marks by reason in ``counts``.
+
+    A line that is a tag of WikiExtractor becomes "".
+    """
     if "doc" in line and DOC.fullmatch(line):
         counts[DOC_LINES] += 1
         return ""
@@ -37,10 +40,14 @@ def without_markup(line: str, counts: Counter[str]) -> str:
 
 
 def check_plain(lines: Iterable[tuple[int, str]], path: Path) -> None:
-    """Check by the first lines that are no comments that a file is plain text.
+    """Check that a file is plain text, by its first SHOWN lines that do not begin with ``#``.
+
+    Args:
+        lines: Number, from 1, and text of each line that has a word.
+        path: The file, for the error.
 
     Raises:
-        InputError: The lines are CoNLL-U, JSON, XML, words with tags, or pairs of sentences.
+        InputError: The lines are CoNLL-U, JSON, XML or HTML, words with tags, or pairs of sentences.
     """
     first = list(islice(((n, text.strip("\r\n")) for n, text in lines if not text.startswith("#")), SHOWN))
     number, line = first[0] if first else (1, "")

@@ -95,14 +95,14 @@ def is_gap(character: str) -> bool:
 
 
 def reads_alike(block: bytes) -> bool:
-    """Return whether the rules before ``LATER`` gave the same words for UTF-8 text, or False if in doubt."""
+    """Return whether the rules before version ``LATER`` split UTF-8 text into the same words, or False in doubt."""
     if len(block.translate(None, CONTROL_BYTES)) < len(block):
         return False
     return not any(start in block and pattern.search(block) for start, pattern in _ANEW.items())
 
 
 def control_characters(raw: bytes) -> int:
-    """Count the control characters in UTF-8 text that are not white space."""
+    """Return the number of control characters in UTF-8 text, except those that are white space."""
     found = len(raw) - len(raw.translate(None, CONTROL_BYTES))
     return found + (len(_ANEW[b"\xc2"].findall(raw)) if b"\xc2" in raw else 0)
 
@@ -252,11 +252,11 @@ class SegmentedText:
 
     @property
     def sentences(self) -> list[dict[str, list[str]]]:
-        """The words cut into sentences, as columns."""
+        """The words cut into sentences, each as a dictionary with the column ``form``."""
         return [{FORM: sentence} for sentence in split_sentences(self.words)]
 
     def span(self, start: int, stop: int) -> tuple[int, int] | None:
-        """Return the bounds of the words that share a character with ``start`` … ``stop`` − 1, or None.
+        """Return the span of the words that share a character with ``start`` … ``stop`` − 1, or None for no such word.
 
         >>> SegmentedText.of("in 1990s.").span(3, 7)
         (1, 2)
@@ -265,5 +265,8 @@ class SegmentedText:
         return (first, last) if first < last and start < stop else None
 
     def is_cut(self, span: tuple[int, int], start: int, stop: int) -> bool:
-        """Return whether the characters ``start`` … ``stop`` − 1 begin or end inside a word of the span."""
+        """Return whether the characters ``start`` … ``stop`` − 1 begin or end inside a word of ``span``.
+
+        ``span`` holds the bounds of at least one word, as the method ``span`` returns them.
+        """
         return self.start[span[0]] < start or self.stop[span[1] - 1] > stop

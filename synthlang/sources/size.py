@@ -66,7 +66,10 @@ def share_read(handle: IO[bytes]) -> float | None:
 
 
 def blocks_in(path: Path) -> int | None:
-    """Estimate the number of blocks of lines that are separated by blank lines, or return None for a pipe."""
+    """Estimate the number of blocks of lines in a file that blank lines separate.
+
+    The result is None for an empty file or a pipe.
+    """
     with path.open("rb") as handle:
         if not (size := _size(handle)):
             return None

@@ -56,11 +56,11 @@ WIDENED = "slots widened to whole words"
 
 
 class Utterance(NamedTuple):
-    """An utterance.
+    """An utterance with a tag on each word and an intent.
 
     Attributes:
         words: The words.
-        tags: Tag with B, I or O of each word.
+        tags: Tag of each word: O, or B- or I- and the name of a slot.
         intent: The intent.
     """
 
@@ -72,8 +72,12 @@ class Utterance(NamedTuple):
 class SlotsSource(FileSource):
     """Source of utterances with IOB2 tags of slots and an intent each.
 
+    Args:
+        spec: ``PATH[?option&…]``, a file or a folder in one of the formats of this module.
+
     Raises:
-        InputError: The path or an option is wrong, or a split has no utterance with a word.
+        InputError: The path or an option is wrong, or a split cannot be read, is malformed in its first utterance, or
+            has no utterance with a word.
     """
 
     scheme = "slots"
@@ -116,11 +120,20 @@ class SlotsSource(FileSource):
 
     @cached_property
     def intents(self) -> tuple[str, ...]:
-        """The intents of all splits, sorted."""
+        """The names of the intents of all splits, sorted.
+
+        Raises:
+            InputError: A file cannot be read, or a line is malformed.
+        """
         return tuple(sorted({u.intent for split in self.files for u in self.utterances(split, Counter())}))
 
     def utterances(self, split: str, counts: Counter[str]) -> Iterator[Utterance]:
-        """Yield the utterances of a split in order, and count omissions and changes by reason in ``counts``."""
+        """Yield the utterances of a split in order, and count omissions and changes by reason in ``counts``.
+
+        Raises:
+            InputError: A file cannot be read, or a line is malformed.
+            KeyError: The source lacks the split.
+        """
         path = self.files[split]
         for utterance in self._utterances(path, counts):
             tidy = next(tidied([{FORM: utterance.words, "slot": utterance.tags}], counts), None)
@@ -138,7 +151,11 @@ class SlotsSource(FileSource):
         return read_table(path) if set(first.lower().split("\t")) >= HEADER else read_mtod(path, counts)
 
     def batches(self, split: str) -> Iterator[Corpus]:
-        """Yield the sentences of a split in order."""
+        """Yield the sentences of a split in order.
+
+        Raises:
+            InputError: The source lacks the split, or a line is malformed. The latter is raised when the line is read.
+        """
         self.check(split)
         return self._batches(split)
 
@@ -149,7 +166,11 @@ class SlotsSource(FileSource):
             yield batch.corpus
 
     def labelled(self, split: str) -> Iterator[Labelled]:
-        """Yield the batches with the intents of their utterances, and counts of omissions and changes."""
+        """Yield the batches of a split with the intents of their utterances, and counts of omissions and changes.
+
+        Raises:
+            InputError: The source lacks the split, a file cannot be read, or a line is malformed.
+        """
         self.check(split)
         counts: Counter[str] = Counter()
         for first, rows in in_batches(self.utterances(split, counts)):
@@ -163,11 +184,12 @@ class SlotsSource(FileSource):
 def read_commented(path: Path, counts: Counter[str]) -> Iterator[Utterance]:
     """Yield utterances with one word per line after comments such as ``# intent: X`` or ``# intent = X``.
 
-    The first column may number the words.
+    The first column may number the words. Up to one utterance in a hundred may have a number out of sequence. Such
+    utterances are left out and counted in ``counts``.
 
     Raises:
-        InputError: Too many utterances have a number out of sequence, a tag is invalid, a word is empty, or an
-            utterance has no intent.
+        InputError: The file cannot be read, too many utterances have a number out of sequence, a line has too few
+            columns, a tag is invalid, a word is empty, or an utterance has no intent.
     """
     words, tags, intent, numbered = list[str](), list[str](), "", _numbers_words(path)
     last, faults = 0, Faults(counts)
@@ -209,11 +231,13 @@ HEADER = {"utterance", "slot_labels", "intent"}
 
 
 def read_table(path: Path) -> Iterator[Utterance]:
-    """Yield the utterances of MultiATIS++: a header, then words and tags that are separated by spaces.
+    """Yield the utterances of a file of MultiATIS++: a header, then words and tags that are separated by spaces.
+
+    The header must have the names of HEADER, in any case and order.
 
     Raises:
-        InputError: A line has another number of columns than the header, another number of tags than words, an invalid
-            tag, or no intent.
+        InputError: The file cannot be read, or a line has another number of columns than the header, another number of
+            tags than words, an invalid tag, or no intent.
     """
     lines = joined_lines(path)
     header = [name.strip().lower() for name in next(lines)[1].split("\t")]
@@ -243,8 +267,8 @@ def read_folder(folder: Path) -> Iterator[Utterance]:
     """Yield the utterances of seq.in, seq.out and label, read side by side.
 
     Raises:
-        InputError: A file is missing, the files have different numbers of lines, or a line has another number of tags
-            than words, an invalid tag, or no intent.
+        InputError: A file is missing or cannot be read, the files have different numbers of lines, or a line has
+            another number of tags than words, an invalid tag, or no intent.
     """
     for part in PARTS:
         if not (folder / part).is_file():
@@ -263,8 +287,12 @@ def read_folder(folder: Path) -> Iterator[Utterance]:
 def read_mtod(path: Path, counts: Counter[str]) -> Iterator[Utterance]:
     """Yield the utterance of each line of multilingual TOD.
 
+    An utterance with a slot outside its text is left out. ``counts`` counts such utterances, the slots that are widened
+    to whole words, and the invisible characters that are removed.
+
     Raises:
-        InputError: A line has fewer than three columns, no intent, or a slot that is not ``start:end:name``.
+        InputError: The file cannot be read, or a line has fewer than three columns, no intent, or a slot that is not
+            ``start:end:name``.
     """
     for number, line in joined_lines(path):
         if not line.strip():

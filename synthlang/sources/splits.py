@@ -25,7 +25,7 @@ NORMALISE = "normalise"
 CJK = "cjk"  # an option of readers of running text
 CHARACTERS = "characters"
 VALUES = {NORMALISE: NFC, CJK: CHARACTERS}
-"""The only allowed value of each option for words."""
+"""The only allowed value of each option that changes how words are read."""
 OPTIONS = ("split", *NAMES, NORMALISE)
 # Names of files about the data, and endings of files that are not data.
 ABOUT = re.compile(r"(readme|licen[cs]e|copying|notice|changelog|citation|authors|contributing)", re.IGNORECASE)
@@ -57,7 +57,7 @@ def path_options(spec: str, known: Sequence[str]) -> tuple[str, dict[str, str]]:
 
 
 def check_values(options: Mapping[str, str], place: str) -> None:
-    """Check the values of the options for words.
+    """Check the values of the options ``normalise`` and ``cjk``, if they are given.
 
     Raises:
         InputError: A value is not the allowed one of VALUES. The path of the error is ``place``.
@@ -161,7 +161,7 @@ def find_splits(
 
 
 def texts_in(folder: Path, endings: tuple[str, ...]) -> list[Path]:
-    """Return the text files of a folder in the order of their names, without those about the data.
+    """Return the text files of a folder in the order of their names, without files such as README.txt (see ABOUT).
 
     Raises:
         InputError: The folder has no text file.
@@ -174,7 +174,9 @@ def texts_in(folder: Path, endings: tuple[str, ...]) -> list[Path]:
 
 
 def left_over(inside: Sequence[Path], endings: tuple[str, ...], found: Mapping[str, Sequence[Path]]) -> list[Path]:
-    """Return the unread files that may be splits, because of their ending or a missing split in their name.
+    """Return the files of a folder that were not read but may be splits.
+
+    Such a file has an ending of data files, or its name contains a split for which no file was found.
 
     Args:
         inside: All files of the folder.

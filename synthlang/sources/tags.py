@@ -58,6 +58,6 @@ def read_misc(misc: str, name: str) -> str | None:
 
 
 def columns_in(misc: Iterable[str]) -> tuple[str, ...]:
-    """Return the columns that have a tag for every word of a sentence."""
+    """Return which of the columns ``ner`` and ``slot`` have a tag in the MISC field of every word of a sentence."""
     words = list(misc)
     return tuple(name for name in KEYS if all(TAG.fullmatch(read_misc(word, name) or "") for word in words))

@@ -86,12 +86,17 @@ REASONS = (
 class FileSource(ABC):
     """A source with one file per split: the files of a folder, or a single file.
 
-    A wrong path or an empty file raises an InputError when the source is opened. A wrong line raises one when it is
-    read.
+    A wrong path or an empty file raises an InputError when the source is opened. A wrong line raises an InputError when
+    the line is read.
+
+    Args:
+        spec: ``PATH[?option&…]`` (see the module ``splits``).
     """
 
     scheme: ClassVar[str]
+    """Text before the path in the notation of the command line, such as ``text``."""
     endings: ClassVar[tuple[str, ...]]
+    """Endings of the names of data files in a folder."""
     by_rules: ClassVar[bool] = False
     """True if the rules of ``segmentation`` split the words."""
     has_labels: ClassVar[bool] = True
@@ -140,7 +145,7 @@ class FileSource(ABC):
 
     @property
     def read_as(self) -> str:
-        """The files that were read as splits, and the other files of the folder."""
+        """Message that lists the files that are read as splits, and the other data files of the folder."""
         return files_read(self.path, self.files, self.endings)
 
     def remarks(self, split: str) -> Mapping[str, int]:
@@ -176,8 +181,12 @@ def batches_of(sentences: Iterable[list[str]]) -> Iterator[Corpus]:
 class TextSource(FileSource):
     """Source of the sentences of plain text. The only column is ``form``.
 
+    Args:
+        spec: ``PATH[?option&…]``, a file, a folder with a file for each split, or a folder of text files.
+
     Raises:
-        InputError: The path or an option is wrong, or a file is not plain text, has too long a first line or no word.
+        InputError: The path or an option is wrong, or a file cannot be read, is not plain text, has too long a first
+            line, or has no word.
     """
 
     scheme = "text"
@@ -250,7 +259,11 @@ class TextSource(FileSource):
         return batches_of(chain.from_iterable(split_sentences(self._split(piece)) for _, piece in pieces))
 
     def size(self, split: str) -> int | None:
-        """Return the number of sentences in a split, estimated from the part that was read so far."""
+        """Return the number of sentences in a split, estimated from the part that was read so far.
+
+        The result is None before the first batch has been read, and for a split of several files until all of them
+        have been read.
+        """
         return self._sizes.get(split)
 
 
@@ -273,6 +286,7 @@ class LinesSource(TextSource):
 
         Raises:
             InputError: The split cannot be read, or a line is too long.
+            KeyError: The source lacks the split.
         """
         number, text = 0, ""
         for number, text in self._pieces(split):  # noqa: B007  the last values are used below
@@ -292,7 +306,7 @@ def _lines(pieces: Iterator[tuple[int, str]], split: Callable[[str], list[str]])
 
 
 def counted_uncut(batch: Corpus, remarks: Counter[str]) -> Corpus:
-    """Return the batch, and count its words that are probably clauses of a script without spaces."""
+    """Return the batch, and count in ``remarks`` its words that are probably clauses of a script without spaces."""
     if is_uncut(" ".join(name for name in batch.form.names or () if not name.isascii())):  # few batches have one
         remarks[UNCUT] += int(batch.form.lookup(is_uncut).sum())
     return batch
@@ -313,6 +327,9 @@ def digest_splits(
         rules: True if the rules of ``segmentation`` split the words. Texts that the rules before ``LATER`` split in
             another way are then marked, too.
         anew: Patterns of bytes that earlier versions of the reader read in another way.
+
+    Raises:
+        InputError: A file cannot be read, is damaged, or is not UTF-8 text by its first bytes.
     """
     return {split: _digest(path, rules, anew) for split, path in files.items()}
 
@@ -330,7 +347,13 @@ def _digest(path: Path, rules: bool, anew: Sequence[re.Pattern[bytes]]) -> str:
 
 
 def version_of(block: bytes, rules: bool, anew: Sequence[re.Pattern[bytes]] = CLEANED) -> int:
-    """Return the first version of the readers that read these bytes as the present one does: 0, LATER or NOW."""
+    """Return the first version of the readers that read these bytes as the present version does: 0, LATER or NOW.
+
+    Args:
+        block: UTF-8 text.
+        rules: True if the rules of ``segmentation`` split the words.
+        anew: Patterns of bytes that versions before NOW read in another way.
+    """
     if any(pattern.search(block) for pattern in anew):
         return NOW
     return LATER if rules and not reads_alike(block) else 0

@@ -69,7 +69,7 @@ def joined_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield (line number from 1, line) of a file, without the byte order marks of files that were joined.
 
     Raises:
-        InputError: The file cannot be read, or a line is not UTF-8.
+        InputError: The file cannot be read, or a line is not UTF-8 or too long.
     """
     return ((number, line.removeprefix("\ufeff")) for number, line in read_lines(path))
 
@@ -99,7 +99,7 @@ def count_unseen(text: str) -> int:
 
 
 def filled(field: str, path: Any, line: int) -> str:
-    """Return the word in a column as it is written.
+    """Return the word ``field`` unchanged, after a check that it is not empty.
 
     Raises:
         InputError: The word is empty. The error names ``path`` and ``line``.
@@ -110,7 +110,7 @@ def filled(field: str, path: Any, line: int) -> str:
 
 
 def tidy(forms: list[str], counts: Counter[str]) -> list[str]:
-    """Remove invisible characters from words, and count them in ``counts``.
+    """Return words without invisible characters, and count these characters in ``counts``.
 
     White space inside a word becomes U+00A0. A word of invisible characters alone keeps them.
     """
@@ -122,10 +122,10 @@ def tidy(forms: list[str], counts: Counter[str]) -> list[str]:
 
 
 def tidied(sentences: Iterable[dict[str, list[Any]]], counts: Counter[str]) -> Iterator[dict[str, list[Any]]]:
-    """Yield annotated sentences with tidy words.
+    """Yield annotated sentences with tidy words (see ``tidy``), and count changes by reason in ``counts``.
 
     A sentence whose words are withheld is left out and counted. A word without a visible character is also left out
-    and counted, unless the sentence has a tree.
+    and counted, unless the sentence has a tree. A sentence without words is left out.
     """
     for sentence in sentences:
         if set(sentence[FORM]) in WITHHELD_WORDS:
@@ -139,7 +139,7 @@ def tidied(sentences: Iterable[dict[str, list[Any]]], counts: Counter[str]) -> I
 
 
 def spelled(batch: Corpus, remarks: Counter[str], normalise: str | None = None) -> Corpus:
-    """Return a batch, and count its words that are not in Unicode's form NFC in ``remarks``.
+    """Return a batch, and count in ``remarks`` its words that are not in Unicode's form NFC.
 
     With ``normalise``, the words of the result are in NFC. Without it, the batch is unchanged.
     """
@@ -160,6 +160,11 @@ class Faults:
 
     Up to one sentence in a hundred is left out and counted in ``counts``. Without ``counts``, the first such sentence
     is an error.
+
+    Attributes:
+        counts: Counter of the sentences that are left out, or None.
+        read: Number of correct sentences so far. The reader of the file raises it.
+        found: Errors of the wrong sentences.
     """
 
     def __init__(self, counts: Counter[str] | None) -> None:

@@ -63,7 +63,7 @@ def _name(c: Context, head: str, slot: str, sense: str) -> Name:
 
 
 def modified(c: Context, noun: Noun, room: int = 0) -> NounPhrase:
-    """Draw the determiner and the modifiers of a common noun."""
+    """Draw a noun phrase of a common noun: its number, determiner and modifiers up to the depth ``room``."""
     phrase = NounPhrase(noun, plural=not noun.mass and c.chance(c.world.plural_share[noun]))
     _determine(c, phrase, noun, room)
     if c.chance(0.26):
@@ -260,7 +260,7 @@ def _existential(c: Context, room: int) -> Clause:
 
 
 def tense(c: Context, plan: Clause) -> None:
-    """Draw tense, aspect, negation and adverbs of time of a clause."""
+    """Draw tense, aspect, negation and adverbs of time of a clause, and set them in ``plan``."""
     level = c.draw()
     if level < 0.14:
         plan.modal = c.weighted("modal")
@@ -321,7 +321,7 @@ def verbs_of(c: Context, *bases: str) -> list[Verb]:
 
 
 def indirect(c: Context, asked: Clause) -> Clause:
-    """Return a sentence that embeds a question with a question word."""
+    """Return a sentence that embeds the question ``asked`` ("do you know where …"). ``asked`` becomes declarative."""
     asked.mood = "declarative"
     [tell], [know], [want] = (verbs_of(c, base) for base in ("tell", "know", "want"))
     me, you = NounPhrase(WE if c.chance(0.15) else I), NounPhrase(YOU)
@@ -342,7 +342,10 @@ def indirect(c: Context, asked: Clause) -> Clause:
 
 
 def definite(phrase: NounPhrase) -> NounPhrase:
-    """Return the definite form of a noun phrase without its numeral. A vague head becomes a pronoun."""
+    """Return the definite form of a noun phrase, without its numeral if the head is a noun.
+
+    A head of VAGUE ("someone", "this") becomes "she" or "it". Other pronouns and names stay as they are.
+    """
     if phrase.head in VAGUE:
         return NounPhrase(SHE if phrase.head is SOMEONE else IT)
     if not isinstance(phrase.head, Noun):

@@ -236,13 +236,41 @@ NO_VERB = Verb("", "", "", "", "")
 
 @dataclass(slots=True)
 class Clause:
-    """A predicate with its arguments.
+    """A predicate with its arguments. A part that is "" or None is missing.
 
     Attributes:
-        kind: verb, adjective, nominal (copula) or exist.
+        kind: verb, adjective ("is old"), nominal ("is a teacher") or exist ("there is").
         subject: Subject, or None for an imperative, an infinitive, a second conjunct, or a gap.
-        gap: The slot that a relative word fills.
-        marker: The relative word (may be empty).
+        verb: The verb of the kind ``verb``.
+        object: Direct object. It is the subject of a passive.
+        recipient: Indirect object.
+        recipient_last: True for "to" and the recipient after the object ("gave it to her").
+        obliques: Pairs of a preposition and its phrase, after the objects.
+        adjective: Adjective of the kind ``adjective``, or of a verb such as "seem".
+        degree: Adverb of the adjective, such as "very".
+        nominal: Noun phrase of the kind ``nominal``.
+        complement: Embedded clause, finite or an infinitive.
+        complement_mark: Word before the complement: that, to (for an infinitive) or "".
+        manner: Adverb of manner.
+        frequency: Adverb of frequency, such as "never".
+        time: Adverb of time, such as "today".
+        adverbial: Conjunction and clause, such as "because" and its clause.
+        adverbial_first: True for the adverbial clause before the main clause.
+        conjunct: Conjunction, such as "and", and a second predicate or clause.
+        past: True for the past tense.
+        modal: Modal verb.
+        perfect: True for the perfect.
+        progressive: True for the progressive.
+        negated: True for "not".
+        passive: True for the passive voice.
+        agent: True if a passive names its agent ("by Anna").
+        agreement: Form of "be" in the present (am, is, are) for a clause without a subject.
+        person: Person of the verb, 1 to 3, for a clause without a subject.
+        gap: Role that the question word or relative word fills: subject, object or "".
+        marker: Relative word, such as "who".
+        mood: declarative, question or imperative.
+        question_word: "who" or "what" for a gap, or "where", "when", "why" or "how" for an adverb.
+        please: True for "please" at the start.
     """
 
     kind: str

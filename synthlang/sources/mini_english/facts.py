@@ -1,4 +1,4 @@
-"""Facts of a context: plain clauses, most of which resemble another fact."""
+"""Facts of a context for questions: plain clauses, most of which resemble another fact of the context."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ INHERITS = 0.6  # share of facts that have the adjuncts and the tense of the fac
 
 
 def facts(c: Context, count: int) -> list[Clause]:
-    """Draw ``count`` facts in random order, most of which resemble another one."""
+    """Draw ``count`` facts in random order, most of which resemble another of these facts."""
     found = [_fresh(c)]
     while len(found) < count:
         base = c.one(found)
@@ -133,7 +133,7 @@ def _tense(c: Context, plan: Clause) -> None:
 
 
 def _lookalike(c: Context, base: Clause) -> Clause:
-    """Draw a fact that shares words with ``base`` but states something else."""
+    """Draw a fact that usually shares words with ``base`` but has another meaning."""
     kind, subject = c.weighted("lookalike"), base.subject
     assert subject is not None
     if kind == "fresh":

@@ -22,12 +22,17 @@ TRIES = 20  # attempts to find a noun
 
 
 def kind_pair(c: Context, label: str, split: str) -> tuple[Clause, Clause] | None:
-    """Draw a premise and a hypothesis, or return None if this draw has no result.
+    """Draw a premise and a hypothesis with a given label, or return None if this draw has no result.
 
-    The strongest premise asserts X or denies K. If X is a K, this premise entails the hypothesis about the other noun
-    with the same polarity, and contradicts the one with the other polarity. If X is not a K, the hypothesis stays open.
-    If no such premise has the label, the premise is about the noun of the hypothesis itself. A neutral premise may also
-    assert K or deny X.
+    If X is a K, a premise that asserts X or denies K decides the hypothesis about the other noun. The premise entails
+    this hypothesis if both are positive or both are negated, and contradicts it otherwise. If that is not the wanted
+    label, the premise is about the noun of the hypothesis itself. In a neutral pair, X is not a K, or the premise
+    asserts K or denies X.
+
+    Args:
+        c: The context.
+        label: entailment, neutral or contradiction.
+        split: Name of the split, which determines the nouns that X may be.
     """
     use = c.use("verb", "tr")
     assert use is not None

@@ -43,18 +43,18 @@ IRREGULAR = {base: (past, participle) for base, past, participle in table("irreg
 
 
 def plural(noun: str) -> str:
-    """Return the plural of a noun."""
+    """Return the plural form of a singular noun, regular unless words.yaml lists another one."""
     return PLURALS.get(noun) or _add_s(noun)
 
 
 def inflected(base: str, topic: int = -1, frames: tuple[Frame, ...] = ()) -> Verb:
-    """Return a verb with all its forms."""
+    """Return the verb with the base form ``base`` and all its forms, regular unless words.yaml lists others."""
     past, participle = IRREGULAR.get(base) or (_past(base),) * 2
     return Verb(base, _add_s(base), past, participle, _gerund(base), topic, frames)
 
 
 def takes_an(word: str) -> bool:
-    """Return whether the word takes "an"."""
+    """Return whether the indefinite article before a word is "an"."""
     if word in WORDS["consonant_sound"].split():
         return False
     return word in WORDS["vowel_sound"].split() or word[0].lower() in VOWELS
@@ -92,7 +92,19 @@ def _doubled(word: str) -> str:
 
 @dataclass(frozen=True)
 class Lexicon:
-    """All words, with the entries of each class in frequency order. ``tags`` has the UPOS tags of each form."""
+    """All words, with the entries of each class in frequency order, the most frequent first.
+
+    Attributes:
+        tags: UPOS tags of each word form.
+        nouns: Common nouns.
+        verbs: Verbs.
+        adjectives: Adjectives.
+        manners: Adverbs of manner.
+        given: Given names of people.
+        surnames: Surnames of people.
+        places: Names of places.
+        organisations: Names of organisations.
+    """
 
     tags: Mapping[str, frozenset[str]]
     nouns: tuple[Noun, ...]
@@ -106,7 +118,7 @@ class Lexicon:
 
 
 class _Builder:
-    """Builds the lexicon by adding entries until the number of forms is reached."""
+    """Builder of a lexicon, which adds entries until the lexicon has ``types`` word forms."""
 
     def __init__(self, types: int, seed: int) -> None:
         self.draw = random.Random(key_of("mini-english", "lexicon", seed)).random  # noqa: S311
@@ -187,7 +199,7 @@ class _Builder:
         return self._shuffled(enumerate(verbs))
 
     def _graded(self, name: str) -> list[Adjective]:
-        """Return adjectives (form, senses, antonym) or adverbs (form, antonym)."""
+        """Return the adjectives (form, senses, antonym) or adverbs (form, antonym) of a table of words.yaml."""
         rows = [(form, "".join(senses), antonym) for form, *senses, antonym in table(name)]
         return self._shuffled(enumerate(Adjective(f, senses, a.strip("-"), self._topic()) for f, senses, a in rows))
 

@@ -1,7 +1,8 @@
 """Minimal pairs of the grammar: a sentence and an ungrammatical variant of it, which differ in exactly one place.
 
-The place is a word with another form, two neighbours in the other order, a word too much or a missing word. Both
-sentences have the annotation of the grammatical one. A transform that reads trees therefore treats both alike.
+The place is a word with another form, two neighbours in the other order, an additional word or a missing word. Words
+that both sentences have are annotated as in the grammatical sentence. A transform that reads trees therefore treats
+both sentences alike.
 
     agreement         the keys to the door are old .      the keys to the door is old .
     case              she saw him .                       she saw he .
@@ -34,7 +35,7 @@ TRIES = 20  # attempts to find a noun that can be counted
 
 @dataclass(frozen=True)
 class MinimalPair:
-    """A grammatical sentence and an ungrammatical one.
+    """A grammatical sentence and an ungrammatical variant of the same sentence.
 
     Attributes:
         good: Columns of the grammatical sentence.
@@ -53,7 +54,11 @@ Sides = tuple[Columns, Columns]
 
 
 def minimal_pairs(source: MiniEnglish, split: str, count: int) -> Iterator[MinimalPair]:
-    """Yield ``count`` pairs, with the paradigms in turn. Pair i is a function of (types, seed, zipf, split, i)."""
+    """Yield ``count`` pairs, with the paradigms in turn. Pair i is a function of (types, seed, zipf, split, i).
+
+    Raises:
+        InputError: The source has no such split.
+    """
     for index, c in source.contexts(split, count, "minimal"):
         paradigm, (phenomenon, draw) = tuple(PARADIGMS.items())[index % len(PARADIGMS)]
         while (sides := draw(c)) is None:  # this ends, because most draws have a result
@@ -104,7 +109,7 @@ def _agreement_across_relative(c: Context) -> Sides | None:
 
 
 def _case(slot: str) -> Callable[[Context], Sides | None]:
-    """Return the paradigm in which a pronoun in the slot has the case of the other one."""
+    """Return the paradigm in which a pronoun in the slot, subject or object, has the case of the other slot."""
 
     def draw(c: Context) -> Sides | None:
         pronoun = c.one(CASED)

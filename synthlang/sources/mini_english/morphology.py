@@ -41,7 +41,7 @@ class Finite(NamedTuple):
     person: int
 
     def feats(self, need: str) -> str:
-        """Return the features of a verb form: finite, base, part or gerund."""
+        """Return the features of the verb form ``need``: finite, base, part (past participle) or gerund."""
         if need != "finite":
             return NOT_FINITE[need]
         tense = "Past" if self.past else "Pres"
@@ -49,7 +49,9 @@ class Finite(NamedTuple):
 
 
 def number_of(agreement: str, person: int) -> str:
-    """Return number and person. The second person has no number, because "you are" may be either.
+    """Return the features Number and Person of a verb or pronoun, given its form of "be" and its person, 1 to 3.
+
+    The second person has no number, because "you are" may be singular or plural.
 
     >>> number_of("is", 3), number_of("are", 2)
     ('Number=Sing|Person=3', 'Person=2')

@@ -14,10 +14,13 @@ LONGEST = 16  # words
 
 
 def named_sentences(source: MiniEnglish, split: str, count: int) -> Iterator[Sentence]:
-    """Yield ``count`` annotated sentences with a name. Sentence i is a function of (types, seed, split, i).
+    """Yield ``count`` annotated sentences with a name. Sentence i is a function of (types, seed, zipf, split, i).
 
     A sentence of dev or test has at least one held-out name (``World.held_out``), which training does not have. A
     model must therefore recognise a name by its context.
+
+    Raises:
+        InputError: The source has no such split.
     """
     return (Sentence(index, _named(c, split, source.morphology)) for index, c in source.contexts(split, count, "names"))
 

@@ -44,7 +44,10 @@ class NliPair:
 def nli_pairs(source: MiniEnglish, split: str, count: int) -> Iterator[NliPair]:
     """Yield ``count`` pairs for a split, with each label once in every three pairs.
 
-    Pair i is a function of (types, seed, split, i), and its two sentences have the id i.
+    Pair i is a function of (types, seed, zipf, split, i), and its two sentences have the id i.
+
+    Raises:
+        InputError: The source has no such split.
     """
     for index, c in source.contexts(split, count, "nli"):
         order = permutation(key_of("mini-english", "nli labels", source.seed, split, index // 3), 3)
@@ -90,7 +93,7 @@ def _neutral(c: Context, broad: Clause, family: str) -> Pair | None:
 
 
 def _contradiction(c: Context, broad: Clause, family: str) -> Pair | None:
-    """Pair ``broad`` or a clause that entails it with the opposite of ``broad``, in either order."""
+    """Pair ``broad``, or a clause that entails ``broad``, with the opposite of ``broad``, in either order."""
     other = opposite(c, broad, family)
     if other is None:
         return None
@@ -114,7 +117,10 @@ def _chain(c: Context, broad: Clause) -> Pair | None:
 
 
 def content(c: Context, family: str) -> Clause | None:
-    """Draw a plain clause of a family, or return None if this draw has no result."""
+    """Draw a plain clause of a family of NLI pairs, or return None if this draw has no result.
+
+    ``family`` is adjective, polarity, frequency or quantifier.
+    """
     if family == "adjective":
         return _adjectival(c)
     use = c.use("verb", "in tr tr di")
@@ -162,7 +168,7 @@ def _is_counted(phrase: NounPhrase) -> bool:
 
 
 def opposite(c: Context, plan: Clause, family: str) -> Clause | None:
-    """Return a clause of the family that cannot be true together with ``plan``."""
+    """Return a clause of the family that cannot be true together with ``plan``, or None if none is found."""
     noun, subject, other = plan.object, plan.subject, None
     if family == "polarity" and plan.negated:
         if noun is not None and noun.determiner == "any":
@@ -184,7 +190,7 @@ def opposite(c: Context, plan: Clause, family: str) -> Clause | None:
 
 
 def downward(plan: Clause) -> bool:
-    """Return whether the clause entails narrower ones, as under "not", "never" and "no"."""
+    """Return whether the clause entails clauses with more modifiers, as under "not", "never" and "no"."""
     no_subject = plan.subject is not None and plan.subject.determiner == "no"
     return plan.negated or plan.frequency == "never" or no_subject
 
@@ -198,7 +204,11 @@ def negated(plan: Clause) -> Clause:
 
 
 def passive(plan: Clause) -> Clause | None:
-    """Return the passive of a clause with a known object and no quantifier, which has the same meaning."""
+    """Return the passive of a clause, which has the same meaning, or None if a condition is not met.
+
+    The clause must have a subject and a definite object. It must have no recipient, quantifier, adverb of frequency or
+    progressive.
+    """
     noun, subject = plan.object, plan.subject
     if noun is None or subject is None or plan.recipient is not None or plan.frequency:
         return None
@@ -209,7 +219,10 @@ def passive(plan: Clause) -> Clause | None:
 
 
 def swapped(plan: Clause) -> Clause | None:
-    """Return the clause with subject and object exchanged, or None unless both are people, animals or groups."""
+    """Return the clause with subject and object exchanged.
+
+    The result is None unless subject and object are both people, both animals or both groups.
+    """
     if plan.object is None or plan.subject is None or plan.kind != "verb":
         return None
     people = plan.subject.sense == plan.object.sense and plan.subject.sense in "pag"

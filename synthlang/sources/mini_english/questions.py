@@ -1,8 +1,8 @@
 """Questions on contexts, each with exactly one answer span or none.
 
 A context has a few sentences of one or two facts. Most facts share the verb, the subject or the object with another
-one, reverse it or deny it. The words of a question therefore occur in several sentences, and only the roles identify
-the answer. An unanswerable question also consists of words of the context.
+fact, exchange its roles or deny it. The words of a question therefore occur in several sentences, and only the roles
+identify the answer. An unanswerable question also consists of words of the context.
 
 A fact is stored as roles. It may answer a question if it has the same verb and polarity and the requested role, and
 shares a head word with each other role of the question. Tense, adjectives, prepositions and determiners are ignored, so
@@ -34,7 +34,13 @@ ADVERBS = ("where", "when", "how")
 
 @dataclass(frozen=True)
 class Answer:
-    """Words ``start`` … ``stop`` − 1 of a sentence of the context, all counted from 0."""
+    """Span of the answer to a question in the context.
+
+    Attributes:
+        sentence: Index of the sentence in the context, from 0.
+        start: Index of the first word of the answer in the sentence, from 0.
+        stop: Index after the last word of the answer.
+    """
 
     sentence: int
     start: int
@@ -43,7 +49,12 @@ class Answer:
 
 @dataclass(frozen=True)
 class Question:
-    """An annotated question and its answer, or None if the context has no answer."""
+    """A question on a context.
+
+    Attributes:
+        sentence: The annotated question.
+        answer: Span of the answer, or None if the context has no answer.
+    """
 
     sentence: Sentence
     answer: Answer | None
@@ -89,10 +100,13 @@ class _Told:
 
 
 def paragraphs(source: MiniEnglish, split: str, count: int) -> Iterator[Paragraph]:
-    """Yield contexts with ``count`` questions in total, QUESTIONS on each but the last one.
+    """Yield contexts with ``count`` questions in total: QUESTIONS on each context, or fewer on the last one.
 
-    Context i and its questions are a function of (types, seed, split, i). The sentences of the context have the id i,
-    and questions are numbered through the split.
+    Context i and its questions are a function of (types, seed, zipf, split, i). The sentences of the context have the
+    id i. The ids of questions count through the split from 0.
+
+    Raises:
+        InputError: The source has no such split.
     """
     for index, c in source.contexts(split, -(-count // QUESTIONS), "questions"):
         whole = _paragraph(c, index, source.morphology)

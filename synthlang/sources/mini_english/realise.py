@@ -16,7 +16,21 @@ Span = tuple[int, int]  # words start … stop − 1 of a sentence, from 0
 
 
 class Node:
-    """A word with its dependents on each side, in order. Every tree is projective."""
+    """A word with its dependents on each side, in order. Every tree is projective.
+
+    Args:
+        form: The word form.
+        upos: Universal part of speech.
+        deprel: Relation to the head.
+        ner: IOB2 tag of the entity.
+        lemma: The lemma, or "" for the lemma that ``lemma_of`` returns for the form.
+        feats: Morphological features, or "" for the features that ``feats_of`` returns for the form.
+
+    Attributes:
+        left: Dependents before the word.
+        right: Dependents after the word.
+        place: Number of the word in the sentence, from 1, or 0 before ``linearise`` sets it.
+    """
 
     __slots__ = ("deprel", "feats", "form", "left", "lemma", "ner", "place", "right", "upos")
 
@@ -70,7 +84,9 @@ class Node:
 
 
 def linearise(root: Node, more: Sequence[str] = ()) -> Columns:
-    """Return the columns form, upos, head, deprel, ner of a tree, and ``more`` of feats and lemma.
+    """Return the columns form, upos, head, deprel, ner of a tree, and those of feats and lemma that ``more`` has.
+
+    The ``place`` of each node is set.
 
     >>> cat = Node("cat", "NOUN"); _ = cat.before("the", "DET", "det")
     >>> linearise(cat)["head"]
@@ -127,7 +143,7 @@ def noun_node(phrase: NounPhrase, deprel: str, case: str = "object") -> Node:
 
 
 def prepositional_node(preposition: str, phrase: NounPhrase, deprel: str) -> Node:
-    """Build a noun phrase under a preposition."""
+    """Build the tree of a prepositional phrase, whose noun is the head with the relation ``deprel``."""
     return noun_node(phrase, deprel).first(preposition, "ADP", "case")
 
 
@@ -175,12 +191,12 @@ def _before(phrase: NounPhrase, node: Node) -> None:
 
 
 def realise(plan: Clause, more: Sequence[str] = ()) -> Columns:
-    """Return the annotated words of a sentence, with ``more`` of the columns feats and lemma."""
+    """Return the columns of a sentence as ``columns_of`` does for its tree."""
     return columns_of(sentence_node(plan), more)
 
 
 def sentence_node(plan: Clause) -> Node:
-    """Build the tree of a sentence."""
+    """Build the tree of a sentence with its final punctuation mark."""
     root = clause_node(plan)
     if plan.please:
         root.first("please", "INTJ", "discourse")
@@ -189,7 +205,7 @@ def sentence_node(plan: Clause) -> Node:
 
 
 def columns_of(root: Node, more: Sequence[str] = ()) -> Columns:
-    """Return the annotated words of a sentence whose tree is built."""
+    """Return the columns of a tree as ``linearise`` does, with "a" as "an" where the next word requires it."""
     columns = linearise(root, more)
     words = columns["form"]
     for place, word in enumerate(words):

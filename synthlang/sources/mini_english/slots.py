@@ -53,7 +53,14 @@ class Domain:
 
     @staticmethod
     def of(verbs: str, adjuncts: str, object: str = " ", **more: Any) -> Domain:
-        """Read the domain of an entry of grammar.yaml."""
+        """Read the domain of an entry of grammar.yaml.
+
+        Args:
+            verbs: Base forms of the verbs, separated by spaces.
+            adjuncts: Lines of a probability and of choices ``preposition:senses:slot``, separated by spaces.
+            object: Slot and senses of the object, separated by a space.
+            more: The fields ``receives`` and ``to``.
+        """
         lines = [line.split() for line in adjuncts.splitlines()]
         choices = tuple((float(share), [choice.split(":") for choice in rest]) for share, *rest in lines)
         taken, senses = object.split(" ")
@@ -81,9 +88,12 @@ class SlotSentence:
 
 
 def slot_sentences(source: MiniEnglish, split: str, count: int) -> Iterator[SlotSentence]:
-    """Yield ``count`` utterances for a split. Utterance i is a function of (types, seed, split, i).
+    """Yield ``count`` utterances for a split. Utterance i is a function of (types, seed, zipf, split, i).
 
     Utterances of dev and test have a noun or a name that does not occur in train (``World.held_out``).
+
+    Raises:
+        InputError: The source has no such split.
     """
     return (_utterance(c, index, split, source.morphology) for index, c in source.contexts(split, count, "slots"))
 
@@ -110,7 +120,7 @@ class Content:
     time: str | tuple[str, NounPhrase] | None = None
 
     def place_time(self) -> Clause:
-        """Put the phrase of time after the other adjuncts of the clause."""
+        """Put the phrase of time after the other adjuncts of the clause, and return the clause."""
         if isinstance(self.time, str):
             self.clause.time = self.time
         elif self.time is not None:

@@ -32,15 +32,20 @@ class MiniEnglish:
     share the lexicon and its preferences.
 
     Attributes:
-        types: Number of word forms, including function words and punctuation.
+        types: Number of word forms, including function words and punctuation, from 500 to 5000.
         sentences: Number of sentences of the train split.
         dev: Number of sentences of the dev split.
         test: Number of sentences of the test split.
-        seed: Seed of the lexicon, its preferences and the sentences.
-        zipf: Exponent of the rank in word frequencies of the open classes. With 0 all words are about equally frequent.
+        seed: Seed of the lexicon, its preferences and the sentences, 0 or more.
+        zipf: Exponent of the rank in word frequencies of the open classes, from 0 to 2. With 0 all words are about
+            equally frequent.
         feats: True for the column ``feats``, the morphological features of Universal Dependencies.
         lemma: True for the column ``lemma``.
+        licence: SPDX id of the licence of the sentences.
+        splits: Names of the splits.
 
+    Raises:
+        InputError: A number is outside its range, or a number of sentences is negative.
     >>> batch = next(MiniEnglish(sentences=3).batches("train"))
     >>> len(batch), sorted(batch.columns)
     (3, ['deprel', 'form', 'head', 'ner', 'upos'])
@@ -81,7 +86,7 @@ class MiniEnglish:
         return tuple(name for name in MORPHOLOGY if getattr(self, name))
 
     def with_morphology(self, names: Sequence[str]) -> MiniEnglish:
-        """Return the source with more of the columns of MORPHOLOGY."""
+        """Return the source with the columns of MORPHOLOGY that ``names`` contains in addition to its own columns."""
         return replace(self, feats=self.feats or "feats" in names, lemma=self.lemma or "lemma" in names)
 
     @property

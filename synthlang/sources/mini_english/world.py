@@ -87,8 +87,15 @@ def _vectors(key: int, count: int) -> NDArray[np.float64]:
 class Vocabulary(Generic[E]):
     """The words of one class in frequency order, drawn by the preferences of a head.
 
-    ``fits(entry, limit)`` decides whether a word fits a slot. A row of probabilities is computed when a head first
-    occurs, with 8 bytes per word.
+    The probabilities of a head (see the module) are computed when the head first occurs, and take 8 bytes per word.
+
+    Args:
+        name: Name of the class, from which the vectors of the words are made.
+        entries: The words, the most frequent first.
+        seed: Seed of the vectors.
+        fits: Function of a word and a limit that returns True if the word fits the slot. The limit is a text such as
+            the senses of a slot. By default every word fits.
+        zipf: Exponent z of the rank.
     """
 
     def __init__(
@@ -117,7 +124,7 @@ class Vocabulary(Generic[E]):
         return array("d", cumulative.tolist())
 
     def draw(self, c: Context, head: str, slot: str, limit: str = "") -> E | None:
-        """Draw a word for a slot of a head, or None if none fits."""
+        """Draw a word for a slot of the word ``head``, or return None if no word fits ``limit``."""
         key = (head, slot, limit)
         row = self._rows.get(key)
         if row is None:
@@ -133,14 +140,24 @@ class Vocabulary(Generic[E]):
         return entry
 
     def one(self, c: Context, head: str, slot: str, limit: str = "") -> E:
-        """Draw a word for a slot of a head that some word always fits."""
+        """Draw a word for a slot of the word ``head``. Some word must fit ``limit``."""
         entry = self.draw(c, head, slot, limit)
         assert entry is not None, f"nothing fits {slot} {limit}"
         return entry
 
 
 class World:
-    """The lexicon, and a vocabulary for each class of words, as a function of (types, seed, zipf)."""
+    """The lexicon, and a vocabulary for each class of words, as a function of (types, seed, zipf).
+
+    Attributes:
+        uses: Vocabulary of the verbs in each of their frames.
+        manners: Vocabulary of the adverbs of manner.
+        adjuncts: Vocabulary of the prepositions that any verb can take.
+        modifiers: Vocabulary of the prepositions between two nouns.
+        kinds: The noun that names all nouns of a sense ("animal"), by sense.
+        held_out: Word forms that occur in no training item of a task.
+        plural_share: Probability of the plural for each noun.
+    """
 
     def __init__(self, types: int, seed: int, zipf: float = 1.0) -> None:
         self.types, self.seed = types, seed
@@ -226,7 +243,15 @@ class Context:
         return CHOICES[name][-1][0]
 
     def use(self, slot: str, kinds: str, subject: str = "", taken: str = "", head: str = "") -> Use | None:
-        """Draw a verb with one of these kinds of frames and senses, by the preferences of the topic or of a head."""
+        """Draw a verb with one of its frames, or return None if no verb fits.
+
+        Args:
+            slot: The slot, whose preferences decide.
+            kinds: Kinds of frames, separated by spaces.
+            subject: A sense that the frame must allow for the subject, or "" for any.
+            taken: A sense that the frame must allow for the object, or "" for any.
+            head: The word whose preferences decide (default: the topic).
+        """
         return self.world.uses.draw(self, head or str(self.topic), slot, f"{kinds}|{subject}|{taken}")
 
     def adjective(self, phrase: NounPhrase) -> Adjective | None:
