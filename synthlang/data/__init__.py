@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def list_sets(names: Iterable[str] = (), to: str | Path = "data", *, size: str | None = None) -> list[Item]:
-    """Return data sets with their state in a folder.
+    """Return data sets with their state in a folder, such as missing.
 
     Args:
-        names: Names of the catalogue (default: all).
+        names: Names of data sets in the catalogue (default: all).
         to: The folder of data.
-        size: ``lab`` to use the free source where the one of the paper is not free.
+        size: ``lab`` for the free source of a data set whose source in the paper is not free.
 
     Raises:
         InputError: A name is unknown, or the record of the folder is damaged.
@@ -48,11 +48,12 @@ def fetch(
     The steps parse texts, separate words and align translations. An interrupted call resumes when it is repeated.
 
     Args:
-        names: Names of the catalogue.
+        names: Names of data sets in the catalogue.
         to: The folder of data.
-        size: ``lab`` to use the free source where the one of the paper is not free.
+        size: ``lab`` for the free source of a data set whose source in the paper is not free, and for the steps of
+            this size.
         source: Mirror in place of the sources: a folder, or an address.
-        keep_downloads: Keep the downloads in ``.downloads``, which then serves as a mirror.
+        keep_downloads: True to keep the downloads in ``.downloads``, which then serves as a mirror.
         steps: False to leave out the steps.
         workers: Number of worker processes of the steps. The output is identical for any number.
         confirm: Function that gets the plan before anything is downloaded, and returns False to stop (default: none).
@@ -61,8 +62,9 @@ def fetch(
         The names of the data sets that were written.
 
     Raises:
-        InputError: A name is unknown, a library or a model of a step is not installed, a source cannot be reached, the
-            disk is too small, another process fetches, or a data set failed. The other data sets have been written.
+        InputError: A name is unknown, the record of the folder is damaged, a library or a model of a step is not
+            installed, a source cannot be reached, the mirror lacks a file, the disk is too small, another process
+            fetches, or a data set failed. If a data set failed, the others have been written.
     """
     from synthlang.data.fetching import run_fetch
     from synthlang.data.plans import plan_fetch
@@ -83,7 +85,7 @@ def check(names: Iterable[str] = (), to: str | Path = "data") -> list[Checked]:
     """Compare data sets with their record, and read them as a study would.
 
     Args:
-        names: Names of the catalogue (default: all that are there).
+        names: Names of data sets in the catalogue (default: all that are in the folder).
         to: The folder of data.
 
     Returns:

@@ -43,7 +43,7 @@ def check_sets(wanted: Iterable[str], root: Path, report: Report = silent) -> li
     """Check data sets of a folder, and return the result for each.
 
     Args:
-        wanted: Names of data sets (default: all that are there).
+        wanted: Names of data sets. If there are none, all data sets in the folder are checked.
         root: The folder of data.
         report: Called with the progress.
 

@@ -1,7 +1,7 @@
 """The files that data sets need: listed once, and downloaded several at a time to the folder of downloads.
 
 With a mirror folder nothing is downloaded: the files are at the same places there. A mirror can also be an address, to
-which the places of files from addresses are added.
+which the places of files that are not from the hub are appended.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TASK = "download (MB)"
 
 @dataclass(frozen=True)
 class Wanted:
-    """A file to download, or one of a mirror.
+    """A file to download, or to read from a mirror.
 
     Attributes:
         remote: The file.
@@ -73,7 +73,7 @@ class Downloads:
         """Return the files of a source with their sizes.
 
         Raises:
-            InputError: The source cannot be reached, or the mirror lacks a file.
+            InputError: The hub cannot be reached, refuses, or lacks a file, or the mirror folder lacks a file.
         """
         if isinstance(source, HubFiles):
             found = self._in_mirror(source) if self.is_mirror else hub.list_files(source)
@@ -88,11 +88,11 @@ class Downloads:
         return [Wanted(file, (self.folder / file.place).stat().st_size) for file in remote]
 
     def path(self, wanted: Wanted) -> Path:
-        """Return the path of a file."""
+        """Return the path of a file in the folder of downloads or in the mirror folder, where it need not exist."""
         return self.folder / wanted.place
 
     def left(self, files: Iterable[Wanted]) -> list[Wanted]:
-        """Return the files that are not there yet."""
+        """Return the files that are not yet in the folder of downloads."""
         return [file for file in files if not self.path(file).is_file()]
 
     def get(self, files: Sequence[Wanted], report: Report = silent) -> dict[str, InputError]:
@@ -159,7 +159,7 @@ class _StoppedError(Exception):
 
 
 class _Progress:
-    """One bar for all files. Several threads count at once, and each stops at its next count if ``is_stopped``."""
+    """Progress bar for all files. Several threads count at once, and each stops at its next count if ``is_stopped``."""
 
     def __init__(self, files: Sequence[Wanted], report: Report) -> None:
         self.is_stopped = False

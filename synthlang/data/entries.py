@@ -61,16 +61,12 @@ class Origin(StrictModel):
         return not isinstance(self.source, ByHand | MadeOf)
 
     def steps_at(self, size: str | None) -> tuple[Step, ...]:
-        """Return the steps at a size. Without a size, these are the steps of all sizes."""
+        """Return the steps that run at every size and those that run at ``size`` alone (None: no size)."""
         return tuple(step for step in self.steps if step.at in (None, size))
 
 
 class DataSet(Origin):
-    """An entry: a folder or some files under ``data/``.
-
-    Attributes:
-        title: Description of the data set.
-    """
+    """An entry of the catalogue of data sets, which fills a folder or some files under ``data/``."""
 
     title: str
     """Description of the data set."""
@@ -84,11 +80,11 @@ class DataSet(Origin):
     """Free source at the size ``lab``, if it differs from the main source."""
 
     def origin(self, size: str | None) -> Origin:
-        """Return the source at a size."""
+        """Return the origin of the files at a size: the free origin at ``lab`` if there is one, else the main one."""
         return self.lab if size == LAB and self.lab is not None else self
 
     def variant(self, size: str | None) -> Variant:
-        """Return the name of the source at a size."""
+        """Return ``lab`` or ``main``, the name of the origin that ``origin`` returns for a size."""
         return "lab" if size == LAB and self.lab is not None else "main"
 
 
@@ -99,7 +95,7 @@ def names() -> list[str]:
 
 @cache
 def entry(name: str) -> DataSet:
-    """Return an entry.
+    """Return the entry of the data set ``name`` in the catalogue.
 
     Raises:
         InputError: There is no such entry.
@@ -111,7 +107,11 @@ def entry(name: str) -> DataSet:
 
 
 def places(name: str) -> tuple[str, ...]:
-    """Return the folder or the files of an entry, below ``data/``."""
+    """Return the folder or the files of the entry ``name``, as paths below ``data/``.
+
+    Raises:
+        InputError: There is no such entry.
+    """
     return entry(name).fills or (name,)
 
 

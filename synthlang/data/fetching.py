@@ -1,4 +1,4 @@
-"""``synthlang data fetch``: the download, the conversion, the steps after it, and the record."""
+"""``synthlang data fetch``: the download, the conversion, the steps after the conversion, and the record."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _make(plan: Fetch, job: Job, tools: Tools) -> None:
 
 
 def _parse(plan: Fetch, job: Job, base: str, tools: Tools) -> None:
-    """Write a data set that is made of another one, and record it."""
+    """Parse the data set ``base`` into the data set of a job, and record the result."""
     target = plan.root / job.item.name
     remove_leftovers(target.parent, target.name, UNIQUE)
     done = [step.run(plan.root / base, target, tools) for step in job.steps if isinstance(step, Parse)]

@@ -1,7 +1,7 @@
 """Files of data sets on the hub: their list at a commit, with sizes and checksums, and their download.
 
-``huggingface_hub`` does the work: it reads HF_TOKEN and HF_ENDPOINT, resumes, and waits as long as the hub prescribes.
-No code of a repository is downloaded or run.
+``huggingface_hub`` does the work. It reads HF_TOKEN and HF_ENDPOINT, resumes downloads, and waits as long as the hub
+prescribes. No code of a repository is downloaded or run.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from synthlang.fingerprint import git_blob_id, sha256_file
 from synthlang.hub_upload import endpoint
 
 TRIES, WAIT = 4, 2.0
-"""Number of tries of a file where the hub fails, and seconds before the second one, doubled each time."""
+"""Number of tries of a call while the hub fails, and seconds before the second try, which double with each try."""
 NEWEST = "main"
 LOGIN = "accept its terms on that page, and set HF_TOKEN or run: hf auth login"
 PRIVATE = f"if it is private or gated, {LOGIN}"
@@ -113,6 +113,7 @@ def download(file: HubFile, downloads: Path, count: Callable[[int], None]) -> No
 
     Raises:
         InputError: The hub cannot be reached or refuses, or the content is not the expected one.
+        DiskError: The file cannot be written.
     """
     from huggingface_hub import hf_hub_download
 

@@ -46,7 +46,7 @@ class Job:
 
     @property
     def disk(self) -> Size | None:
-        """Size on the disk, or None for a data set that is there."""
+        """Size on the disk, or None for a data set that is there or whose size is unknown."""
         return None if self.item.is_here else self.item.origin.disk
 
     @property
@@ -87,16 +87,16 @@ class Fetch:
 
     @property
     def to_download(self) -> list[Size | None]:
-        """Size of each file that is not there yet."""
+        """Size of each file that is not in the folder of downloads yet, or None for a file of unknown size."""
         return [file.download for file in self.downloads.left(self.files)]
 
     @property
     def disk(self) -> list[Size]:
-        """Size on the disk of each data set that is not there yet."""
+        """Size on the disk of each data set that is missing and whose size is known."""
         return [size for job in self.jobs if (size := job.disk) is not None]
 
     def lines(self) -> list[str]:
-        """Describe the plan: sizes, licences, steps with their time, and warnings."""
+        """Return lines of text that describe the plan: sizes, licences, steps with their time, and warnings."""
         told = [line for job in self.jobs for line in self._of_job(job)]
         if self.jobs:
             told.append(f"in all: {total(self.to_download)} to download, {total(self.disk)} on the disk{self._time()}")
@@ -117,7 +117,14 @@ class Fetch:
         return told
 
     def amount(self, job: Job, step: Step) -> int | None:
-        """Return the number of units of a step, counted if its input is there, or None if it is unknown."""
+        """Return the number of units of a step (see ``BaseStep.unit``), or None if it is unknown.
+
+        Units are counted or estimated in the input of the step if the input is there. Otherwise the catalogue states
+        their number.
+
+        Raises:
+            InputError: The input cannot be read.
+        """
         source = job.item.origin.source
         if isinstance(step, Parse) and isinstance(source, MadeOf) and (self.root / source.base).is_dir():
             return step.amount_of(self.root / source.base)
@@ -161,14 +168,14 @@ def plan_fetch(
         names: Names of data sets.
         root: The folder of data.
         size: ``lab`` for the free sources and for the steps at this size.
-        mirror: A mirror in place of the sources.
+        mirror: A folder, or the address of a mirror, in place of the sources.
         report: Called with the progress.
         with_steps: False to leave out the steps after the download.
         workers: Number of worker processes of steps.
 
     Raises:
         InputError: A name is unknown, the record of the folder is damaged, a library or a model of a step is not
-            installed, a source cannot be reached, or the mirror lacks a file.
+            installed, a source cannot be reached, or the mirror does not exist or lacks a file.
     """
     downloads, record = Downloads(root, mirror), read_record(root)
     found = items(names, root, size)
@@ -230,7 +237,11 @@ def _alignments_left(item: Item, root: Path, record: Record, steps: Sequence[Ste
 
 
 def check_disk(plan: Fetch) -> None:
-    """Raise InputError if the disk has less space than the downloads, the unpacked and the converted files need."""
+    """Check that the disk has enough space for the downloads, the unpacked and the converted files of a plan.
+
+    Raises:
+        InputError: The disk has too little free space.
+    """
     where = next(folder for folder in (plan.root, *plan.root.absolute().parents) if folder.exists())
     sizes = (size.megabytes for size in (*plan.to_download, *plan.disk) if size is not None)
     need = sum(sizes) + max((job.scratch for job in plan.jobs), default=0.0)

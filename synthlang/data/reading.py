@@ -43,6 +43,10 @@ class Content:
 def open_layout(layout: Layout, paths: Sequence[Path]) -> None:
     """Open a data set as a study would, without reading all of it.
 
+    Args:
+        layout: The layout of the data set.
+        paths: The folder of the data set, or its files.
+
     Raises:
         InputError: A file is missing or has another layout.
     """
@@ -68,6 +72,11 @@ def open_layout(layout: Layout, paths: Sequence[Path]) -> None:
 
 def contents(layout: Layout, paths: Sequence[Path], report: Report = silent) -> dict[str, Content]:
     """Read a data set, and return the content of each of its splits or files, by name.
+
+    Args:
+        layout: The layout of the data set.
+        paths: The folder of the data set, or its files.
+        report: Called with the progress.
 
     Raises:
         InputError: A file is missing, damaged or has another layout.

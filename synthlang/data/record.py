@@ -46,14 +46,14 @@ class Written(StrictModel):
 
 
 class SetRecord(StrictModel):
-    """The record of a data set."""
+    """The record of a data set that ``synthlang data fetch`` wrote."""
 
     variant: Variant
     """The source of the catalogue: main, or lab."""
     source: Mapping[str, Any]
     """The source, as in the catalogue."""
     revision: str | None
-    """The downloaded revision."""
+    """The downloaded revision, such as a commit, or null if the source has none."""
     licence: str
     """The licence."""
     received: tuple[Received, ...]
@@ -81,11 +81,11 @@ class Record(StrictModel):
     """The record of each data set by its name."""
 
     def with_set(self, name: str, record: SetRecord) -> Record:
-        """Return the records with a record added, which replaces an earlier record of this name."""
+        """Return a copy with the record of the data set ``name`` added or replaced."""
         return Record(format=FORMAT, sets={**self.sets, name: record})
 
     def known_sha256(self, url: str) -> str | None:
-        """Return the SHA-256 of an earlier download from an address, or None."""
+        """Return the SHA-256, in hexadecimal, of an earlier download from an address, or None without a download."""
         files = (file for one in self.sets.values() for file in one.received)
         return next((file.sha256 for file in files if file.url == url), None)
 
@@ -94,7 +94,7 @@ def read_record(root: Path) -> Record:
     """Return the records of a folder of data. A folder without ``SOURCES.json`` has no records.
 
     Raises:
-        InputError: The file is damaged, or a later version of synthlang wrote it.
+        InputError: The file cannot be read or is damaged, or a later version of synthlang wrote it.
     """
     path = root / SOURCES
     if not path.exists():
@@ -111,7 +111,11 @@ def read_record(root: Path) -> Record:
 
 
 def write_record(root: Path, record: Record) -> None:
-    """Write the records of a folder of data."""
+    """Write the records of a folder of data to ``SOURCES.json``.
+
+    Raises:
+        DiskError: The file cannot be written.
+    """
     write_json(root / SOURCES, record.model_dump(mode="json"))
 
 
@@ -121,7 +125,7 @@ def written_files(paths: Mapping[str, Path]) -> dict[str, Written]:
 
 
 def damaged(root: Path, record: SetRecord) -> list[str]:
-    """Return the files of a record that are missing or have another content."""
+    """Return the names of the written files of a record that are missing from ``root`` or have another content."""
     found = []
     for name, known in record.written.items():
         path = root / name

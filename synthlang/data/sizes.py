@@ -41,12 +41,12 @@ class Size(StrictModel):
         return next(number for number in (self.measured, self.stated, self.estimated) if number is not None)
 
     def __str__(self) -> str:
-        """Write the size, with a mark if it is an estimate."""
+        """Return the size as text, with a mark if it is an estimate."""
         return ("" if self.estimated is None else ESTIMATE) + megabytes(self.megabytes)
 
 
 def megabytes(number: float) -> str:
-    """Write a size given in megabytes.
+    """Return a size, given in megabytes, as text in a suitable unit.
 
     >>> megabytes(0.4), megabytes(317.2), megabytes(20_300)
     ('400.0 kB', '317.2 MB', '20.3 GB')
@@ -55,7 +55,7 @@ def megabytes(number: float) -> str:
 
 
 def size_text(size: Size | None) -> str:
-    """Write a size, or ``unknown``.
+    """Return a size as text, or ``unknown`` for None.
 
     >>> size_text(Size(stated=0.4)), size_text(Size(estimated=20_300)), size_text(None)
     ('400.0 kB', '≈ 20.3 GB', 'unknown')
@@ -64,7 +64,10 @@ def size_text(size: Size | None) -> str:
 
 
 def total(sizes: Iterable[Size | None]) -> str:
-    """Write the sum of sizes. With an estimate, the sum has a mark. With an unknown size, it is a lower bound.
+    """Return the sum of sizes as text.
+
+    A sum with an estimate has a mark. A sum with an unknown size is a lower bound. If all sizes are unknown, the text
+    is ``unknown``.
 
     >>> total([Size(stated=1), Size(estimated=2)]), total([Size(stated=1), None]), total([])
     ('≈ 3.0 MB', 'at least 1.0 MB', '0 bytes')

@@ -105,12 +105,12 @@ class WebFiles(StrictModel):
 
     @property
     def version(self) -> str | None:
-        """The checksum of the first file, or None."""
+        """The first known checksum, or None."""
         return next(iter(self.sha256.values()), None)
 
     @property
     def remote(self) -> list[UrlFile]:
-        """The files."""
+        """The files at the addresses."""
         named = ((url.rpartition("/")[2], url) for url in self.urls)
         return [UrlFile(name, url, self.sha256.get(name), self.first) for name, url in named]
 
@@ -141,7 +141,7 @@ class GitFiles(StrictModel):
 
     @property
     def remote(self) -> list[UrlFile]:
-        """The files."""
+        """The files of the repository, at their addresses."""
         return [
             UrlFile(path, f"{RAW}/{self.repo}/{self.commits.get(path, self.commit)}/{quote(path)}")
             for path in self.files
@@ -172,7 +172,7 @@ class OpusFiles(StrictModel):
 
     @property
     def remote(self) -> list[UrlFile]:
-        """The file."""
+        """List of the one zip file of the pair of languages."""
         return [UrlFile(f"{self.pair}.txt.zip", self.address)]
 
 
@@ -198,7 +198,7 @@ class ByHand(StrictModel):
 
 
 class MadeOf(StrictModel):
-    """A data set that a step makes of another one."""
+    """A data set that a step makes of another data set."""
 
     kind: Literal["made"]
     """Made of another data set."""
@@ -207,7 +207,7 @@ class MadeOf(StrictModel):
 
     @property
     def address(self) -> str:
-        """The other data set."""
+        """Text that names the other data set, in place of an address."""
         return f"made of {self.base}"
 
     @property

@@ -1,4 +1,4 @@
-"""State of the data sets in a folder, and sizes of the missing ones."""
+"""State of the data sets in a folder, and the sizes of their downloads."""
 
 from __future__ import annotations
 
@@ -39,14 +39,19 @@ class Item:
 
     @property
     def get(self) -> str:
-        """Way to get the data set: ``fetch`` or ``by hand``."""
+        """``by hand`` if a person must obtain the data set, else ``fetch``."""
         return "by hand" if isinstance(self.origin.source, ByHand) else "fetch"
 
 
 def items(names: Iterable[str], root: Path, size: str | None = None) -> list[Item]:
     """Return data sets with their state in the folder ``root``.
 
-    The data set that a missing one is made of comes before it.
+    If a missing data set is made of another data set, the other data set is listed before it.
+
+    Args:
+        names: Names of data sets.
+        root: The folder of data.
+        size: ``lab`` for the free source of a data set that has one, else None.
 
     Raises:
         InputError: A name is unknown, or the record of the folder is damaged.
@@ -83,7 +88,7 @@ def _is_there(path: Path) -> bool:
 
 
 def left_line(item: Item) -> str:
-    """Describe how a person obtains or makes a data set that is not fetched."""
+    """Return a line that describes how a person obtains or makes a data set that is not fetched."""
     source = item.origin.source
     if isinstance(source, MadeOf):
         [parse, *_] = (step for step in item.origin.steps if isinstance(step, Parse))
@@ -93,6 +98,10 @@ def left_line(item: Item) -> str:
 
 
 def downloads(found: Iterable[Item]) -> list[Size | None]:
-    """Return the size of each download of data sets. Data sets of one archive share it."""
+    """Return the size of each download of data sets, or None for an unknown size.
+
+    A download that several data sets share, such as an archive, is listed once. Data sets that a person obtains or that
+    are made of others are left out.
+    """
     fetched = (item.origin for item in found if item.origin.is_fetched)
     return list({origin.source.model_dump_json(): origin.download for origin in fetched}.values())

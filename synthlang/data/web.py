@@ -29,7 +29,7 @@ from synthlang.fingerprint import sha256_file
 TRIES = 6
 """Number of failures in a row, without a byte between them, after which a download fails."""
 WAIT, LONGEST_WAIT = 1.0, 120.0
-"""Seconds before the second try, which double with each try, and the longest wait that a server may prescribe."""
+"""Seconds before the second try, which double with each try, and the longest wait in seconds."""
 TIMEOUT = 60.0
 BLOCK = 1 << 18
 AGAIN = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS, *(code for code in HTTPStatus if code >= 500)}
@@ -64,6 +64,7 @@ def download(file: UrlFile, url: str, target: Path, count: Count) -> None:
     Raises:
         InputError: The server refuses, the connection fails TRIES times in a row, or the content is not the expected
             one.
+        DiskError: The file cannot be written.
     """
     part = target.with_name(f"{target.name}.part")
     with writing(target):

@@ -39,10 +39,10 @@ class Given:
         self._files, self._work, self.report = dict(files), work, report
 
     def unpack(self, names: Sequence[str]) -> None:
-        """Unpack each name of the form ``ARCHIVE!MEMBER``. An archive is read once.
+        """Unpack the member of each name of the form ``ARCHIVE!MEMBER``. An archive is read once.
 
         Raises:
-            InputError: An archive is damaged or unsafe, or lacks a member.
+            InputError: An archive was not downloaded, is damaged or unsafe, or lacks a member.
         """
         members: dict[str, dict[str, Path]] = defaultdict(dict)
         for number, name in enumerate(names):
@@ -54,7 +54,7 @@ class Given:
             self._files |= {f"{archive}{INSIDE}{member}": path for member, path in wanted.items()}
 
     def path(self, name: str) -> Path:
-        """Return the file of a name.
+        """Return the path of the downloaded or unpacked file ``name``.
 
         Raises:
             InputError: No file of this name was downloaded or unpacked.
@@ -75,7 +75,7 @@ class Given:
 
 
 class Converter(StrictModel):
-    """Base class of conversions. A subclass has ``kind``, its options, and ``run``."""
+    """Base class of conversions. A subclass has ``kind``, its options, ``inputs`` and ``run``."""
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -95,7 +95,8 @@ class Converter(StrictModel):
             Counts of omissions by reason.
 
         Raises:
-            InputError: A file has another layout.
+            InputError: A file is missing, damaged, or has another layout than the conversion expects.
+            DiskError: A file cannot be written.
         """
         raise NotImplementedError
 
@@ -112,7 +113,7 @@ class SplitConverter(Converter):
 
 
 def one_line(text: Any) -> str:
-    """Return a text as one field of a table.
+    """Return a text as one field of a table, where tabs and line breaks are spaces. None becomes "".
 
     >>> one_line("a\\tb\\nc ")
     'a b c'

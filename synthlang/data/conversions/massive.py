@@ -26,7 +26,7 @@ OUTSIDE, BRACKET = "O", "utterances left out because their brackets are not slot
 
 
 class Massive(Converter):
-    """Write the utterances of one language."""
+    """Write the utterances of one language of MASSIVE to ``seq.in``, ``seq.out`` and ``label`` for each split."""
 
     kind: Literal["massive"]
     """Utterances of MASSIVE."""
@@ -75,7 +75,7 @@ def _row(line: str, path: Path, number: int) -> dict[str, str]:
 
 
 def utterance(marked: str) -> tuple[list[str], list[str]]:
-    """Return the words of a marked utterance with their tags.
+    """Return the words of an utterance with marked slots, and their BIO tags.
 
     >>> utterance("wake me at [time : nine am]")
     (['wake', 'me', 'at', 'nine', 'am'], ['O', 'O', 'O', 'B-time', 'I-time'])

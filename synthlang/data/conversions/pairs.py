@@ -30,6 +30,7 @@ class _Pairs(Converter):
 
         Raises:
             InputError: There are not two names.
+            DiskError: A file cannot be written.
         """
         if len(names) != 2:
             raise InputError(

@@ -16,7 +16,10 @@ COLUMNS = ("id", "context", "question", "answers")
 
 
 class QuestionTable(SplitConverter):
-    """Write a JSON file in the format of SQuAD 1.1 for each split. Consecutive rows with one context share it."""
+    """Write a JSON file in the format of SQuAD 1.1 for each split.
+
+    Consecutive rows with the same context become one paragraph with several questions.
+    """
 
     kind: Literal["questions"]
     """Questions, from Parquet."""

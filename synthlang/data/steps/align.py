@@ -49,14 +49,20 @@ class Align(BaseStep):
         return ready_store(paths[0]).path(KIND, name)
 
     def name(self, paths: Sequence[Path]) -> str:
-        """Return the fingerprint of the alignment of two files."""
+        """Return the fingerprint of the alignment of two files, which covers the text and the name of the aligner.
+
+        Raises:
+            InputError: A file cannot be read.
+        """
         return alignment_name(self.program, text_fingerprint(paths))
 
     def run(self, paths: Sequence[Path], tools: Tools) -> StepRecord:
         """Align two files whose words are separated by spaces. Nothing is done if the alignment is there.
 
         Raises:
-            InputError: The aligner is not installed or fails.
+            InputError: A file cannot be read, the files have different numbers of lines, no sentence pair has words
+                on both sides, or the aligner is not installed or fails.
+            DiskError: The alignment cannot be written.
         """
         text = read_parallel(paths[0], paths[1])
         tools.report(self.about, 0, 1, f"{len(text):,} sentence pairs")

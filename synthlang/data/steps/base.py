@@ -47,7 +47,10 @@ class StepRecord(StrictModel):
 
 
 class BaseStep(StrictModel):
-    """Base class of steps. A subclass has ``kind``, its options, ``check`` and a way to run."""
+    """Base class of steps.
+
+    A subclass has ``unit``, ``kind``, its options, ``about``, ``rate``, ``check`` and ``run``.
+    """
 
     unit: ClassVar[str]
     """Name of the counted units, in the plural."""
@@ -71,12 +74,17 @@ class BaseStep(StrictModel):
         """Return the versions of the library and of the model.
 
         Raises:
-            InputError: One of them is not installed. The hint has the command that installs it.
+            InputError: The library or the model is not installed. The hint has the command that installs it.
         """
         raise NotImplementedError
 
     def estimate(self, amount: int | None, workers: int) -> str:
-        """Describe the time of the step for a number of units, which may be unknown."""
+        """Return the estimated time of the step as text.
+
+        Args:
+            amount: Number of units, or None if it is unknown.
+            workers: Number of worker processes.
+        """
         if amount is None:
             return "time unknown before the download"
         cores = "one core" if workers == 1 else f"{workers} cores"

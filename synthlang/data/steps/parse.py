@@ -46,7 +46,7 @@ class Parse(BaseStep):
         return open_engine(self.parser, morphology=bool(self.morphology)).version
 
     def command(self, base: Path, out: Path) -> str:
-        """Return the command that does the same."""
+        """Return the command ``synthlang parse`` that does the same work on the folder ``base``."""
         engine, _, model = self.parser.partition(":")
         tokens = "" if self.tokens == "source" else f" --tokens {self.tokens}"
         more = " --morphology" if self.morphology else ""

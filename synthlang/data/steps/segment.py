@@ -48,7 +48,7 @@ class Segment(BaseStep):
         return open_segmenter(self.segmenter).version
 
     def run(self, layout: str, paths: Iterable[Path], tools: Tools) -> StepRecord:
-        """Separate the words of files in their places. A killed run continues from the cache.
+        """Separate the words of files by spaces, and replace the files. A killed run continues from the cache.
 
         Args:
             layout: The layout of the data set, a key of LAYOUTS.
@@ -56,7 +56,8 @@ class Segment(BaseStep):
             tools: Resources with which the step runs.
 
         Raises:
-            InputError: The segmenter cannot be opened, or fails.
+            InputError: The segmenter cannot be opened or fails, or a file cannot be read.
+            DiskError: A file cannot be written.
         """
         segmenter, counts = open_segmenter(self.segmenter), Counter[str]()
         for path in paths:
@@ -165,7 +166,7 @@ def relabelled(rows: Sequence[Sequence[str]], words: Words) -> list[tuple[str, s
     A word that crosses the border of an entity is cut there, so that all entities keep their borders.
 
     Args:
-        rows: Token and BIO tag.
+        rows: Pairs of a token and its BIO tag.
         words: The words, which have the same characters as the tokens except for white space.
 
     Raises:
@@ -212,7 +213,9 @@ def _slots(lines: Iterable[str]) -> Iterator[Record]:
 
 
 def moved_spans(spans: str, text: str, words: Words) -> str:
-    """Move spans of characters of a text to the text with spaces between its words.
+    """Return spans of characters of a text as spans of its words joined by spaces.
+
+    A span without a character of a word is not changed.
 
     Args:
         spans: Spans such as ``3:5:time,6:9:place``, where the second number is the end.
@@ -237,7 +240,11 @@ def moved_spans(spans: str, text: str, words: Words) -> str:
 
 
 def check_characters(text: str, words: Words) -> None:
-    """Raise InputError if words have other characters than a text, except for white space."""
+    """Check that words have the same characters as a text, except for white space.
+
+    Raises:
+        InputError: The characters differ.
+    """
     if "".join(words) != "".join(text.split()):
         reason = f"the segmenter changed the characters of a text: {shortened(text)}"
         raise InputError(reason, hint="use another segmenter", code="failed")
