@@ -107,7 +107,7 @@ def align_command(
         options: Options of the command.
         out: File for the word alignments.
         scores: JSON file for the scores.
-        interval: Function that computes the interval of an error rate.
+        interval: Function that computes the interval of an error rate (default: no intervals).
 
     Returns:
         The scores of each alignment by name: those of CHOICES, or ``given`` for a single file. The dictionary is empty
@@ -116,6 +116,7 @@ def align_command(
     Raises:
         InputError: The options do not fit together, a file cannot be read or does not match the text, the text has no
             sentence pair, or the aligner is not installed or fails.
+        DiskError: ``out`` or ``scores`` cannot be written.
     """
     options.check()
     if scores is not None and options.gold is None:
@@ -224,7 +225,13 @@ def _show_count(console: Console, what: str, count: int) -> None:
 def score_table(
     chosen: Mapping[str, Links], errors: Mapping[str, AlignmentErrors], bounds: Mapping[str, Bounds]
 ) -> Table:
-    """Return a table with the number of word alignments of each method, and scores and intervals in percent."""
+    """Return a table with the number of word alignments of each method, and scores and intervals in percent.
+
+    Args:
+        chosen: The word alignments of each method by name.
+        errors: The scores of each method by name, or none without a gold standard.
+        bounds: Bounds of the alignment error rate of each method by name, or none.
+    """
     some = next(iter(errors.values()), None)
     pairs = len(some.sums) if some else len(next(iter(chosen.values())))
     title = f"Word alignments of {pairs:,} sentence pairs" + (", scores in %" if some else "")

@@ -78,7 +78,9 @@ class AlignmentErrors:
 
 
 def alignment_errors(found: Links, gold: Links, blank: Blank = "wrong") -> AlignmentErrors:
-    """Score alignments of the same sentence pairs as a gold standard, both as left-right pairs.
+    """Compare word alignments with a gold standard of the same sentence pairs (see the equation of this module).
+
+    Both have left-right pairs.
 
     Args:
         found: The alignments to score.
@@ -115,7 +117,16 @@ def _rows(links: Links) -> Iterator[tuple[int, int, int]]:
 
 
 def error_rate(sums: NDArray[Any]) -> Floats:
-    """Return the alignment error rate [...] of sums [..., 4] with the columns COLUMNS, or NaN if the divisor is 0."""
+    """Return the alignment error rate, 0 to 1, for sums over sentence pairs (Och & Ney 2003, section 5).
+
+    The equation is AER = 1 − (|A ∩ S| + |A ∩ P|) / (|A| + |S|).
+
+    Args:
+        sums: Sums with the columns COLUMNS, [..., 4].
+
+    Returns:
+        The rates, [...]. A rate is NaN if the divisor is 0.
+    """
     table = np.asarray(sums, np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
         rate: Floats = 1 - (table[..., 2] + table[..., 3]) / (table[..., 0] + table[..., 1])
@@ -135,8 +146,8 @@ def read_gold(
         swapped: True if the file has right-left pairs.
 
     Raises:
-        InputError: The file has another number of sentence pairs than the text, the number of the first word is
-            unknown, or no alignment is left.
+        InputError: The file cannot be read, is not a Pharaoh file or has another number of sentence pairs than the
+            text, the number of the first word is unknown, or no alignment is left.
     """
     links = read_counted(path, first, "--gold-first")
     check_sentences(path, len(links), len(left))

@@ -103,7 +103,12 @@ class Links:
         return Links(offsets, self.left[index], self.right[index], self.sure[index])
 
     def within(self, left_lengths: NDArray[np.int64], right_lengths: NDArray[np.int64]) -> tuple[Links, int]:
-        """Return the alignments within the lengths of the sentences [pairs], and the number of the others."""
+        """Return the alignments of words that the text has, and the number of the other alignments.
+
+        Args:
+            left_lengths: Number of words of each left sentence, [pairs].
+            right_lengths: Number of words of each right sentence, [pairs].
+        """
         sentence = self.sentence
         inside = (self.left < left_lengths[sentence]) & (self.right < right_lengths[sentence])
         return self.select(inside), int((~inside).sum())
@@ -149,7 +154,11 @@ def read_pharaoh(path: Path, first: int = 0) -> Links:
 
 
 def check_pharaoh(path: Path, first: int = 0) -> None:
-    """Check the first FEW lines of a file as ``read_pharaoh`` does, with the same errors."""
+    """Check the first FEW lines of a file as ``read_pharaoh`` does.
+
+    Raises:
+        InputError: The file cannot be read, a token is not an alignment, or a word 0 occurs where words count from 1.
+    """
     for number, line in islice(read_lines(path), FEW):
         _links(line, first, path, number)
 
@@ -200,7 +209,7 @@ def read_counted(path: Path, first: int | None, option: str) -> Links:
 
 
 def write_pharaoh(path: Path, links: Links, first: int = 0) -> None:
-    """Write word alignments as a Pharaoh file whose words count from ``first``.
+    """Write word alignments as a Pharaoh file whose words count from ``first`` (0 or 1).
 
     Raises:
         DiskError: The file cannot be written.

@@ -45,7 +45,7 @@ from synthlang.vocabulary import encode_corpus
 
 
 class FileLinks(StrictModel):
-    """Word alignments from a Pharaoh file, or from one for each direction, which are symmetrised."""
+    """Word alignments from a Pharaoh file, or from a file for each direction, which are symmetrised."""
 
     kind: Literal["file"] = "file"
     """Word alignments from a file."""
@@ -86,9 +86,10 @@ class TextPair(StrictModel):
     words: Splitter = "spaces"
     """Splitting into words: at ``spaces``, or by our ``rules`` (only with an aligner)."""
     unit: Literal["word", "subword"] = "word"
-    """Unit of alignment: each ``word``, or each ``subword`` of the model's tokenizer (Impact, table 6).
+    """Unit of alignment: each ``word``, or each ``subword`` of the model's tokenizer.
 
-    With ``subword`` the aligner reads token ids, and a file of alignments counts tokens.
+    With ``subword`` the aligner reads token ids, and a file of alignments counts tokens (The Impact of Cross-Lingual
+    Adjustment, table 6).
     """
     links: Annotated[FileLinks | AlignerLinks, Field(discriminator="kind")] = AlignerLinks()
     """Source of the word alignments: a file or an aligner."""
@@ -169,6 +170,7 @@ def read_pair(
         InputError: A file or the source cannot be read, or the files do not match. A language of the pair has
             transforms of tokens or cannot be bound. The aligner is not installed or fails, or no sentence pair has a
             word alignment.
+        DiskError: The result of an aligner cannot be written to the store.
     """
     linked = _derived(config, tokenizers) if isinstance(config, DerivedPair) else _text(config, tokenizers, store, say)
     if not len(linked.links.left):
@@ -278,7 +280,11 @@ def _from_aligner(config: TextPair, links: AlignerLinks, text: ParallelText, sto
 
 
 def has_ready_alignment(config: TextPair) -> bool:
-    """Return whether the result of the aligner is ready beside the text, so that the aligner need not be installed."""
+    """Return whether the result of the aligner is ready beside the text, so that the aligner need not be installed.
+
+    Raises:
+        InputError: A file of the text cannot be read.
+    """
     files = _text_files(config)
     if not isinstance(config.links, AlignerLinks) or config.unit == "subword":
         return False

@@ -149,17 +149,17 @@ def prepare_pair(
     languages: tuple[int, int] = (0, 0),
     fits: bool = True,
 ) -> PairData:
-    """Encode both sides, drop and count unusable alignments and sentence pairs, and split the rest.
+    """Encode both sides, drop and count unusable alignments and sentence pairs, and select pairs to train and evaluate.
 
     Args:
         name: Name of the pair.
         text: The sentence pairs with word alignments.
         tokenizers: The tokenizers of both sides.
         config: Selection of sentence pairs and word alignments.
-        length: Longest sentence in tokens.
+        length: Longest sentence in tokens, including the two sentence tokens.
         seed: Seed of a random draw.
         languages: Numbers of the languages of both sides, for a model with separate parts for each language.
-        fits: True if the pairs are used for training or fitting.
+        fits: True if sentence pairs to train or fit on are required.
 
     Raises:
         InputError: No word of a side has a token, or with ``fits`` no sentence pair is left to train on.

@@ -32,6 +32,7 @@ def stored_alignment(store: Store, program: Program, text: ParallelText, say: Sa
 
     Raises:
         InputError: The aligner is not installed or fails, or no sentence pair has words on both sides.
+        DiskError: The store cannot be written.
     """
 
     def build(folder: Path) -> None:

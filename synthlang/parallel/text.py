@@ -4,8 +4,8 @@ Empty lines count, so that line n of an alignment file belongs to line n of the 
 are unpacked while they are read. Only spaces and tabs separate words, so U+00A0 and U+3000 are parts of words. A word
 may consist of such characters alone, and alignment files count it, too.
 
-The tokens of a model may replace the words (Impact, table 6 and appendix A.1). A token is written as its id, so that it
-contains no separator of an aligner.
+The tokens of a model may replace the words (The Impact of Cross-Lingual Adjustment, table 6 and appendix A.1). A token
+is written as its id, so that it contains no separator of an aligner.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def as_tokens(tokenizer: Tokenizer, corpus: Corpus) -> Corpus:
 
 
 def token_ids(corpus: Corpus) -> Encoded:
-    """Return the ids of a corpus whose words are tokens, one token per word."""
+    """Return the ids of a corpus whose words are token ids as text (see ``as_tokens``), one id per word."""
     table = np.asarray([int(name) for name in corpus.form.names or ()], np.int64)
     codes = corpus.form.codes
     return Encoded(table[codes] if len(codes) else codes.astype(np.int64), np.arange(len(codes) + 1, dtype=np.int64))

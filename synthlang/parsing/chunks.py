@@ -43,7 +43,12 @@ def default_cache() -> Path:
 
 
 class ParseCache:
-    """Chunks under ``root/ENGINE/XX/KEY.json.gz``, which any number of processes may read and write.
+    """Cache of parsed chunks, which any number of processes may read and write.
+
+    A chunk is in the file ``root/ENGINE/XX/KEY.json.gz``.
+
+    Args:
+        root: The folder, which need not exist.
 
     Raises:
         InputError: ``root`` or a folder above it is a file.
@@ -69,7 +74,7 @@ class ParseCache:
 
     @staticmethod
     def read(path: Path) -> list[Any] | None:
-        """Return the parses in a file, or None if it is missing or damaged.
+        """Return the parses in a file, or None if the file is missing or damaged.
 
         Raises:
             InputError: The file cannot be read for another reason.

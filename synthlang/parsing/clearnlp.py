@@ -267,7 +267,7 @@ def _extraposes(draft: Draft, head: int, clause: int) -> bool:
 
 
 def fixed_expressions(draft: Draft) -> None:
-    """Attach the second word of a fixed expression to the first, where the two already belong together."""
+    """Attach the second word of a fixed expression to the first, if the tree already connects the two words."""
     for word in draft.words[:-1]:
         second, pair = word + 1, f"{draft.low[word]} {draft.low[word + 1]}"
         head = draft.head[word]
@@ -325,7 +325,7 @@ def _is_infinitive(draft: Draft, word: int) -> bool:
 
 
 def part_of_speech(draft: Draft) -> None:
-    """Set the parts of speech that follow from the UD label."""
+    """Change the parts of speech that the Penn Treebank tag and the UD label together determine."""
     for word in draft.words:
         tag, label, upos = draft.tag[word], draft.label[word], draft.upos[word]
         if tag == "WRB":

@@ -56,7 +56,7 @@ class Draft:
         return (word for word in self.words if self.label[word] in labels)
 
     def attach(self, word: int, head: int, label: str | None = None) -> None:
-        """Give a word another head and, if one is given, another label."""
+        """Give ``word`` the head ``head``, and the label ``label`` unless it is None."""
         self.head[word] = head
         if label is not None:
             self.label[word] = label

@@ -117,7 +117,13 @@ def one_root(head: Sequence[int], deprel: Sequence[str]) -> tuple[list[int], lis
 
 
 def problem_of(parsed: Mapping[str, Sequence[Any]], columns: Sequence[str], words: Sequence[str] | None) -> str | None:
-    """Return the reason why the columns, words or tree of an engine are unusable, or None."""
+    """Return the reason why a parsed sentence is unusable, or None if it is usable.
+
+    Args:
+        parsed: The columns of the sentence.
+        columns: Names of the columns that the engine must give.
+        words: The words that the engine was given, or None if it split a text.
+    """
     if set(parsed) != set(columns):
         return f"columns {', '.join(parsed)} instead of {', '.join(columns)}"
     form, problem = parsed["form"], tree_problem(parsed["head"]) if "head" in columns else None

@@ -29,7 +29,7 @@ FORMAT = 2  # 2: features and slots as well
 
 
 def parsed_fingerprint(source: ParsedSource) -> str:
-    """Return the fingerprint of the folder, which covers the source and the format."""
+    """Return the fingerprint of the folder of a parsed source, which covers the source, the parser and the format."""
     return fingerprint("parsed-folder", format=FORMAT, parents={"source": source.fingerprint})
 
 
@@ -98,8 +98,17 @@ def parse_command(
 ) -> dict[str, int]:
     """Parse every split of a source into ``out``, and return the number of sentences of each split.
 
-    ``source_spec`` is the source, and ``engine`` is a parser such as ``spacy:NAME``. See ``synthlang.parse`` for the
-    other arguments. A folder that already holds the same parse is not changed. A killed run resumes from the cache.
+    A folder that already holds the same parse is not changed. A killed run resumes from the cache.
+
+    Args:
+        source_spec: The source, as ``open_source`` takes it.
+        engine: The parser, such as ``spacy:NAME``.
+        out: The folder to write.
+        tokens: ``source`` keeps the words of the source. With ``engine`` the parser splits the text itself.
+        workers: Number of worker processes. The output is identical for any number.
+        cache: Folder in which parses are stored (default: ``default_cache()``).
+        morphology: True for features and lemmas.
+        devices: CUDA devices of the worker processes (see ``parse_chunks``).
 
     Raises:
         InputError: The folder has other content, the source or the parser cannot be opened or fails, or a split has no

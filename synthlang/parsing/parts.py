@@ -1,7 +1,7 @@
 """Parts of a source to parse: files of chunks, which jobs on other nodes parse into a shared cache.
 
 A part is a gzipped file with a JSON list of sentences on each line, one line for each chunk. Parts are cut at fixed
-numbers of chunks, so a second run cuts the same ones.
+numbers of chunks, so a second run cuts the same parts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from synthlang.parsing.source import ParsedSource
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a split.
+    """A part of a split to parse, which is a number of chunks.
 
     Attributes:
         path: The file of the part. It does not exist if the whole part is in the cache.
@@ -64,7 +64,11 @@ def cut_parts(source: ParsedSource, folder: Path, sentences: int) -> Iterator[Pa
 
 
 def write_part(path: Path, chunks: list[list[Any]]) -> None:
-    """Write a part atomically. The bytes are a function of the chunks."""
+    """Write a part atomically. The bytes are a function of the chunks.
+
+    Raises:
+        DiskError: The file cannot be written.
+    """
     with atomic_file(path) as handle, gzip.GzipFile("", "wb", 1, handle, mtime=0) as packed:
         for chunk in chunks:
             packed.write(json.dumps(chunk, ensure_ascii=False).encode("utf-8") + b"\n")
@@ -93,7 +97,7 @@ def parse_part(
     Args:
         path: The file of the part.
         engine: The parser.
-        mode: Form of the sentences.
+        mode: ``words`` for sentences that are lists of words, ``text`` for lines of text.
         cache: The cache, which is shared with the process that cut the part.
         workers: Number of processes.
         count: Called with the number of sentences of each chunk.
@@ -103,6 +107,7 @@ def parse_part(
 
     Raises:
         InputError: The part cannot be read, or the parser fails (see ``parse_chunks``).
+        DiskError: The cache cannot be written.
     """
     chunks = sentences = hits = 0
     for outcomes, hit in parse_chunks(engine, mode, read_part(path), cache, workers):

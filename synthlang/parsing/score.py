@@ -38,7 +38,11 @@ class ParserScores(NamedTuple):
 
 
 def score(gold: Iterable[Rows], found: Iterable[Rows], punctuation: bool = True) -> ParserScores:
-    """Compare the trees and tags of a parser with gold ones over the same words.
+    """Compare the trees and parts of speech of a parser with gold trees over the same words.
+
+    UAS is the share of words with the correct head, and LAS the share of words with the correct head and label
+    (Buchholz & Marsi 2006, "CoNLL-X Shared Task on Multilingual Dependency Parsing"). All shares are 0 if no word is
+    scored.
 
     Args:
         gold: The columns of each gold sentence.
@@ -62,7 +66,15 @@ def score(gold: Iterable[Rows], found: Iterable[Rows], punctuation: bool = True)
 
 
 def table(engines: Sequence[tuple[str, Engine]], path: Path) -> str:
-    """Return a Markdown table with the scores of each engine on each split, with and without punctuation."""
+    """Return a Markdown table with the scores of each engine on each split, with and without punctuation.
+
+    Args:
+        engines: Pairs of the name of an engine in the table and the engine.
+        path: A file or folder of CoNLL-U with trees.
+
+    Raises:
+        InputError: The treebank cannot be read.
+    """
     source = ConlluSource(path)
     lines = ["| parser | split | punctuation | words | UPOS | UAS | LAS | LAS* |", "|---|---|---|---|---|---|---|---|"]
     for split in source.splits:

@@ -49,7 +49,7 @@ class Segmenter:
     columns: tuple[str, ...] = (FORM,)
 
     def parse(self, sentences: Sequence[Sequence[str]]) -> list[Parsed]:
-        """Return the words, which stay unchanged."""
+        """Return the words of each sentence, unchanged, as the column ``form``."""
         return [{FORM: list(words)} for words in sentences]
 
     def parse_text(self, lines: Sequence[str]) -> list[list[Parsed]]:

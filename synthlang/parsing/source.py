@@ -74,7 +74,7 @@ class ParsedSource:
         return getattr(self.source, "licence", None)
 
     def remarks(self, split: str) -> Mapping[str, int]:
-        """Return the counts of the source, by reason."""
+        """Return counts of changed or suspicious places in the source to parse, by reason (see ``remarks_of``)."""
         return remarks_of(self.source, split)
 
     def size(self, split: str) -> int | None:
@@ -86,8 +86,9 @@ class ParsedSource:
         """Yield the sentences of a split in order. Ids count the sentences that could be parsed, from 0.
 
         Raises:
-            InputError: The source lacks the split, a line of it is malformed, or the parser fails (see
+            InputError: The source lacks the split, a line of the split is malformed, or the parser fails (see
                 ``parse_chunks``).
+            DiskError: The cache cannot be written.
         """
         check_split(self.source, split, "the source to parse")
         self.skipped[split] = Counter()
@@ -132,7 +133,11 @@ class ParsedSource:
         return "words" if self.tokens == "source" else "text"
 
     def chunks(self, split: str) -> Iterator[list[Any]]:
-        """Yield the chunks of a split as the parser gets them, without parsing them."""
+        """Yield the chunks of a split, each a list of sentences in the form that ``mode`` names, without parsing them.
+
+        Raises:
+            InputError: The source lacks the split, or a line of the split is malformed.
+        """
         return (chunk for batch in self.source.batches(split) for chunk in self._cut(batch))
 
     def _noted(self, split: str, waiting: deque[Corpus]) -> Iterator[Corpus]:

@@ -59,7 +59,7 @@ class TaskBatch:
         field_of_text: Index of each text's field in the task's ``fields``, [texts].
         texts: Index of the text in each field of each item, [items, fields].
         ids: Names of the items, [items].
-        label: Class labels, [items], or None if the task has none.
+        label: Class labels, [items], or None if the task has no class labels.
         answers: Spans that answer items. An item without answers is unanswerable.
         extra: Further strings of the items by name (``title``), [items] each, which are never changed.
         counts: Counts of omissions and changes of the reader in these items, by reason.
@@ -173,14 +173,15 @@ RENAMED = "ids numbered because another item has the same id"
 
 @dataclass(frozen=True)
 class Item:
-    """An item of a group.
+    """A labelled item, whose texts are in an ``ItemGroup``.
 
     Attributes:
         id: The name of the item.
         texts: Index in the group of the text of each field.
-        label: The class label, if any.
-        answers: Spans of words ``(start, stop)`` in the text that contains the answers.
-        extra: Further strings of the item.
+        label: The class label, or None without class labels.
+        answers: Spans of words ``(start, stop)`` in the text that contains the answers, counted from the start of the
+            text. ``stop`` is the index after the last word.
+        extra: Further strings of the item by name.
     """
 
     id: str
@@ -210,7 +211,7 @@ def batches_of_groups(
 
     Args:
         groups: The groups in order.
-        labels: Names of the class labels.
+        labels: Names of the class labels, or () for items without class labels.
         counts: Counter to which the reader adds while it yields groups. Each batch takes the counts of its groups.
         answered: Index of the field that contains the answers.
     """

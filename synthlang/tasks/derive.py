@@ -65,9 +65,12 @@ def _different(batch: TaskBatch, counts: Mapping[str, int]) -> tuple[TaskBatch, 
 
 
 def partial_rewrite(language: Language, corpus: Corpus, chosen: NDArray[np.bool_]) -> Rewrite:
-    """Return the rewrite of the sentences that ``chosen`` [sentences] flags in the language.
+    """Return the rewrite in which the sentences that ``chosen`` [sentences] flags are derived in the language.
 
     The other sentences stay unchanged in their places.
+
+    Raises:
+        InputError: The language cannot be applied to a sentence.
     """
     if chosen.all():
         return language.rewrite(corpus)
@@ -160,7 +163,11 @@ class DerivedTask(TaskSet):
         return self.task.size(split)
 
     def batches(self, split: str) -> Iterator[TaskBatch]:
-        """Yield the derived items of a split in order."""
+        """Yield the derived items of a split in order.
+
+        Raises:
+            InputError: The task lacks the split, an item is malformed, or the language cannot be applied to a sentence.
+        """
         for batch in self.task.batches(split):
             derived, counts = derive_task(batch, self.language)
             yield replace(derived, counts=dict(Counter(batch.counts) + Counter(counts)))
@@ -171,10 +178,14 @@ NUMBER = "sentence"
 
 
 class ParsedTask(TaskSet):
-    """A task with the columns of a parser. ``parse(source)`` returns the parsed source.
+    """A task with the columns of a parser.
 
     The parser must keep the words and the column ``sentence``, as ``ParsedSource`` does. If it leaves sentences out,
     their items are dropped and counted.
+
+    Args:
+        task: The task.
+        parse: Function that returns the parsed source for the source of the task's sentences.
 
     Raises:
         InputError: The labels of the task are trees, which the parser would replace.

@@ -84,7 +84,10 @@ def task_table(task: TaskSet, batch: TaskBatch) -> pa.Table:
 
 
 def answer_texts(batch: TaskBatch) -> tuple[list[str], list[int]]:
-    """Return the words and the first character of each answer in its text (see ``TaskBatch.strings``), [answers]."""
+    """Return the words of each answer and the index of its first character in its text, [answers] each.
+
+    The text is that of ``TaskBatch.strings``: words, separated by single spaces.
+    """
     form, bounds = batch.corpus.form, batch.word_offsets
     lengths = np.fromiter((len(name) + 1 for name in form.names or ()), np.int64, len(form.names or ()))
     before = np.concatenate([[0], np.cumsum(lengths[form.codes])]).astype(np.int64)
@@ -204,9 +207,10 @@ def export_task(
 ) -> dict[str, Any]:
     """Derive every split of a task, write the data set and return the manifest.
 
-    The config ``parent`` has every item that was read. ``derived`` has the items that remain when all fields are
-    derived. If ``fields`` are given, ``mixed`` derives only these. An id names the same item in each config. A folder
-    that already holds this data set is not changed. After a failed export, ``folder`` does not exist.
+    The config ``parent`` has every item that was read. The config ``derived`` has the items that remain when all fields
+    are derived. If ``fields`` are given, the config ``mixed`` has the items with only these fields derived. An id names
+    the same item in each config. A folder that already holds this data set is not changed. After a failed export,
+    ``folder`` does not exist.
 
     Args:
         task: The labelled items.

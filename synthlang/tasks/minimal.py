@@ -135,7 +135,15 @@ class ReadMinimal(MinimalTask, ReadTask):
 
 
 class FileMinimal(ReadMinimal):
-    """Minimal pairs of a file, or of all files of a folder, as the split ``test``."""
+    """Minimal pairs of a file, or of all files of a folder, as the split ``test``.
+
+    Args:
+        scheme: Scheme of the task, for messages.
+        spec: ``PATH[?option&…]``.
+
+    Raises:
+        InputError: The path or an option is wrong, or the files cannot be read, lack a column or have no usable pair.
+    """
 
     splits = ("test",)
 
@@ -226,8 +234,12 @@ def _text(value: Any, name: str, path: Path, line: int) -> str:
 class HubMinimal(ReadMinimal, HubTask):
     """Minimal pairs of a data set of the hub or of a local folder.
 
+    Args:
+        name: ``NAME[:CONFIG]`` of the hub, or a local folder, with options after it (``?words=spaces``).
+
     Raises:
-        InputError: The data set cannot be loaded, lacks a column, or has a split without a usable pair.
+        InputError: An option is wrong, or the data set cannot be loaded, lacks a column, or has a split without a
+            usable pair.
     """
 
     def __init__(self, name: str) -> None:
@@ -252,7 +264,7 @@ class HubMinimal(ReadMinimal, HubTask):
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """The phenomena that the data set declares, or else all that occur, with "" if a pair has none."""
+        """The phenomena that the data set declares, or else those that occur, with "" if a pair has no phenomenon."""
         if self._phenomena is None:
             return super().labels
         lacking = any(not row.phenomenon for split in self.splits for row in self._rows(split))

@@ -158,7 +158,16 @@ def label_of(value: str) -> str | None:
 
 
 class FilePairs(ReadPairs, FileTask):
-    """Labelled pairs of files. ``?language=`` chooses the pairs of one language."""
+    """Labelled pairs of files. ``?language=`` chooses the pairs of one language.
+
+    Args:
+        scheme: Scheme of the task, for messages.
+        spec: ``PATH[?option&…]``, a file or a folder with a file for each split.
+
+    Raises:
+        InputError: The path or an option is wrong, or a file cannot be read, lacks a column, has several languages
+            without ``?language=``, or has no labelled pair.
+    """
 
     endings = (".tsv", ".txt", ".jsonl")
     own_options = ("language", CJK)
@@ -184,7 +193,7 @@ class FilePairs(ReadPairs, FileTask):
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """The sorted labels of all splits."""
+        """The labels of all splits in the order of ``order_labels``."""
         return order_labels({str(r.label) for split in self.splits for r in self._labelled(split, Counter())})
 
     def _rows(self, split: str) -> Iterator[tuple[int, Row]]:
@@ -292,11 +301,14 @@ MATCHED = {"validation_matched": "dev", "test_matched": "test"}
 
 
 class HubPairs(ReadPairs, HubTask):
-    """Labelled pairs of a data set of the hub.
+    """Labelled pairs of a data set of the hub or of a local folder.
+
+    Args:
+        name: ``NAME[:CONFIG]`` of the hub, or a local folder, with options after it (``?language=de``).
 
     Raises:
-        InputError: The data set cannot be loaded, lacks columns, has several languages without ``?language=``, or has
-            no labelled pair.
+        InputError: An option is wrong, or the data set cannot be loaded, lacks columns, has several languages without
+            ``?language=``, or has no labelled pair.
     """
 
     language: str | None = None
@@ -330,7 +342,7 @@ class HubPairs(ReadPairs, HubTask):
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """The sorted class labels that the data set declares, or else all that occur."""
+        """The class labels that the data set declares, or else those that occur, in the order of ``order_labels``."""
         if self._names is not None:
             return order_labels({name.lower() for name in self._names})
         column = self._columns["label"]

@@ -100,7 +100,7 @@ class ReadQuestions(ReadTask):
 
 
 class Answer(pydantic.BaseModel):
-    """An answer in the JSON of SQuAD."""
+    """An answer in the JSON of SQuAD. ``answer_start`` is the index of its first character in the context."""
 
     text: str
     answer_start: int
@@ -136,7 +136,16 @@ class Squad(pydantic.BaseModel):
 
 
 class FileQuestions(ReadQuestions, FileTask):
-    """Questions of files in the JSON of SQuAD."""
+    """Questions of files in the JSON of SQuAD.
+
+    Args:
+        scheme: Scheme of the task, for messages.
+        spec: ``PATH[?option&…]``, a file or a folder with a file for each split.
+
+    Raises:
+        InputError: The path or an option is wrong, or a file cannot be read, has another format or has no usable
+            question.
+    """
 
     endings = (".json",)
     own_options = (CJK,)
@@ -179,7 +188,7 @@ def group_of(
 
     Args:
         text: The paragraph.
-        questions: The questions on it.
+        questions: The questions on the paragraph.
         counts: Counter of omissions and changes by reason.
         split: Function that splits a text into words.
     """
@@ -225,7 +234,7 @@ def _span(answer: str, start: int, text: str, context: SegmentedText, counts: Co
 
 
 class MiniEnglishQuestions(MiniEnglishTask):
-    """Questions of the grammar on short contexts. One in seven is unanswerable."""
+    """Questions of the grammar on short contexts. About one question in seven is unanswerable."""
 
     kind = "spans"
     fields = FIELDS
@@ -259,10 +268,14 @@ PARTS = ("text", "answer_start")
 
 
 class HubQuestions(ReadQuestions, HubTask):
-    """Questions of a data set of the hub.
+    """Questions of a data set of the hub or of a local folder.
+
+    Args:
+        name: ``NAME[:CONFIG]`` of the hub, or a local folder, with options after it (``?normalise=NFC``).
 
     Raises:
-        InputError: The data set cannot be loaded, lacks columns, or has a split without a usable question.
+        InputError: An option is wrong, or the data set cannot be loaded, lacks columns, or has a split without a
+            usable question.
     """
 
     def __init__(self, name: str) -> None:

@@ -59,7 +59,11 @@ def open_words(scheme: str, rest: str) -> TaskSet:
 class WordTask(TaskSet):
     """The sentences of a source whose column ``tags`` labels the words. Intents label the items if there are any.
 
-    ``needs`` names further columns that the task requires.
+    Args:
+        name: The task as the user wrote it, for messages.
+        source: The source.
+        tags: Name of the column with the labels of the words.
+        needs: Names of further columns that the task requires.
 
     Raises:
         InputError: The source lacks a column.
