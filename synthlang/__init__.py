@@ -281,8 +281,8 @@ def show_order_model(
 
     Returns:
         A dictionary with the id ``node`` of the head, the ``class`` of the node (``N`` or ``V``), its ``items`` in
-        source order, and its ``orders``, each with the indices of the items (``order``) and the probability ``p``. The
-        most probable order comes first.
+        source order, and its ``orders``. Each of the orders has the indices of the items (``order``) and the
+        probability ``p``. The most probable order comes first.
 
     Raises:
         InputError: A model or the file cannot be read, the sentence or the node does not exist, the model cannot order

@@ -1,7 +1,7 @@
 """Fingerprints: sixteen hexadecimal digits that identify the content of an artifact.
 
-A fingerprint covers everything that affects the content (the kind of artifact, the version of the code format that
-wrote it, its settings, the fingerprints of its parents) and nothing else: no path, no time, no number of workers.
+A fingerprint covers everything that affects the content: the kind of artifact, the version of the format, the settings
+and the fingerprints of the artifacts that it is made from. It covers no path, no time and no number of workers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Shrink settings for ``--smoke``, so that a run takes seconds and shows whether everything works.
+"""Shrink settings for ``--smoke``, so that a run takes seconds and shows whether all of its steps work.
 
 The attribute ``smoke`` of a class of settings declares the smaller values of its fields.
 """

@@ -195,8 +195,8 @@ def export_language(
         counted_in: Split whose words were counted for language and vocabulary, if not the training split.
 
     Raises:
-        InputError: The licence is not an SPDX id, the language cannot be bound or applied to the source, no sentence is
-            left, the folder or its unfinished export holds other data, a file of the finished data set is missing or
+        InputError: The licence is not an SPDX id, the language cannot be bound or applied to the source, or no sentence
+            is left. The folder or its unfinished export holds other data, a file of the finished data set is missing or
             damaged, or another process writes the folder.
         DiskError: The data set cannot be written, or a worker was killed. The same command resumes.
     """

@@ -3,9 +3,9 @@
     score = values · pairs + n-gram weights · n-grams        (both 0/1 tables of ``permutations``)
 
 Weights of two items are a matrix over the items of a batch. N-grams are a trie, which is walked for all nodes at once.
-A walk takes items one after another, each at most once. Published models have some 2,000 n-grams, so nearly every walk
-ends after two or three items. ``Summands`` computes scores from values. ``adjoint`` does the transposed sums for the
-derivatives.
+A walk takes items one after another, each at most once. The shipped models have at most 2,773 n-grams for a class of
+nodes, so nearly every walk ends after two or three items. ``Summands`` computes scores from values. ``adjoint``
+computes the transposed sums for the derivatives.
 
 Features are strings, and a label may contain their separator. A pair is therefore indexed under every way to cut it in
 two. The edges of the trie are the pieces between two ``_``, so an item takes as many edges as its name has pieces.

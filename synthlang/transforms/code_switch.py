@@ -1,7 +1,7 @@
 """Code switching: extra anchors, which are words of another language in the derived language.
 
-A word in the dictionary is replaced by its translation with probability p = 0.3, at most 15 % of the words of a
-batch (Conneau et al. 2020, "Emerging Cross-lingual Structure in Pretrained Language Models", extra anchors).
+A word in the dictionary is replaced by its translation with probability 0.3. At most 15 % of the words of a batch are
+replaced (Conneau et al. 2020, "Emerging Cross-lingual Structure in Pretrained Language Models", extra anchors).
 """
 
 from __future__ import annotations

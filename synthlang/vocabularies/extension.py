@@ -217,9 +217,9 @@ def hf_id_space(
         The id space, the bound languages, and the added subwords, or None without ``extend``.
 
     Raises:
-        InputError: The tokenizer is not supported (see ``read_checkpoint``), two languages have one name, a source
-            lacks the training split or a column, a language has a transform of tokens, or the extension is not
-            possible (see ``extend_tokenizer``).
+        InputError: The tokenizer is not supported (see ``read_checkpoint``), or the extension is not possible (see
+            ``extend_tokenizer``). Two languages have one name, a source lacks the training split or a column, or a
+            language has a transform of tokens.
     """
     check_languages(languages)
     bound = bind_words(languages, "start.model", model)
