@@ -207,7 +207,7 @@ class Loop(ABC, Generic[M, B]):
 
     @abstractmethod
     def begin(self) -> None:
-        """Prepare the first step of this process."""
+        """Prepare this process after resuming and before its first step, for example by starting trackers."""
 
     @abstractmethod
     def measures_now(self) -> bool:
@@ -225,7 +225,9 @@ class Loop(ABC, Generic[M, B]):
         """Continue from the newest undamaged checkpoint, if there is one, and cut the log at its step.
 
         Raises:
-            InputError: All checkpoints are damaged, or the newest undamaged one belongs to another run.
+            InputError: All checkpoints are damaged, or the newest undamaged one belongs to another run or does not fit
+                the model.
+            DiskError: The log cannot be written.
         """
         path = latest_checkpoint(self.run / "checkpoints", self.say)
         if path is not None:

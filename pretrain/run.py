@@ -276,6 +276,7 @@ def open_run(
 
     Raises:
         InputError: The folder is not a run, the run is not finished, or its data has changed or cannot be read again.
+            The disk is full while data artifacts are built.
     """
     if not (run / "config.yaml").exists():
         raise InputError(

@@ -23,7 +23,8 @@ Settings = Callable[[C], object]
 def only_run(run: Path) -> AbstractContextManager[None]:
     """Return the lock of a run folder, which only the main process of a launch takes.
 
-    Entering the context raises InputError if another process holds the lock.
+    Entering the context raises InputError if another process holds the lock, or DiskError if the folder cannot be
+    written.
     """
     return only_writer(run) if process_state().is_main_process else nullcontext()
 

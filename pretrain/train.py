@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 def main(arguments: list[str] | None = None) -> int:
     """Read the arguments, run the pretraining and return the exit code.
 
-    The exit code is 0, 2 for wrong input, 130 after Ctrl-C, or 143 after SIGTERM.
+    The exit code is 0, 2 for wrong input, 130 after Ctrl-C, or 143 after SIGTERM. Wrong options end the process with
+    SystemExit.
     """
     from synthlang.files import user_path
 

@@ -10,7 +10,8 @@ from synthlang.files import user_path
 def main(arguments: list[str] | None = None) -> int:
     """Read the arguments, adjust the model and return the exit code.
 
-    The exit code is 0, 2 for wrong input, 130 after Ctrl-C, or 143 after SIGTERM.
+    The exit code is 0, 2 for wrong input, 130 after Ctrl-C, or 143 after SIGTERM. Wrong options end the process with
+    SystemExit.
     """
     parser = arguments_of("pretrain.adjust", "Adjust a model on word-aligned text.")
     parser.add_argument(
