@@ -96,7 +96,7 @@ class OverSteps:
         return Section("Checkpoints", blocks)
 
     def drawings(self) -> Iterator[Drawing]:
-        """Yield a figure for each probe and unit, with a line for each measure that has several steps in `tables`."""
+        """Yield a figure for each probe and unit, with a line for each measure of `tables` that has several steps."""
         for probe, columns in self._main().items():
             lines: dict[str, list[Series]] = {}
             for measure, values in list(columns.items())[:COLUMNS]:

@@ -81,7 +81,8 @@ def cka_against_retrieval(found: Mapping[str, ProbeResult], seed: int) -> dict[s
     """Return Pearson's r of CKA and retrieval over layers as JSON, or None if one of the two probes did not run.
 
     An undefined r is None and has a ``reason``. ``pairs`` names the set of word pairs that the retrieval figure shows
-    (`drawn_kind`). ``found`` has the result of each probe by name, and ``seed`` is the seed of the bootstrap interval.
+    (`drawn_kind`). ``found`` has the result of each probe by name. ``seed`` is the seed of the p-value and of the
+    bootstrap interval.
     """
     if not {"cka", "retrieval"} <= found.keys():
         return None

@@ -81,8 +81,10 @@ def probe_command(model: str, config: ProbeConfig, out: Path | None, threads: in
 
     Raises:
         InputError: There is no such model, the model cannot read the language, ``out`` is None for a model that is not
-            a run, ``checkpoints`` is ``all`` for anything but one run, the folder has other files, ``maps.save`` is
-            inside the folder, or as in `measure`.
+            a run, or ``checkpoints`` is ``all`` for anything but one run. The error is also raised if the folder has
+            other files or another process writes it, if ``maps.save`` is inside the folder, or if the probes cannot run
+            (see `measure`).
+        DiskError: The results cannot be written.
     """
     run = model_path(model)
     ours = is_run(run)
@@ -155,6 +157,7 @@ def measure(
 
     Raises:
         InputError: A package or sentence pairs are missing, which is checked before the first probe, or a probe fails.
+        DiskError: The results cannot be written.
     """
     given.check()
     found, over = dict[str, ProbeResult](), OverSteps(())
@@ -213,6 +216,9 @@ def record(given: ProbeInput, found: Mapping[str, ProbeResult], told: InputConfi
         given: The input of the probes.
         found: The result of each probe by name.
         told: The settings to record (default: the config of ``given``).
+
+    Raises:
+        InputError: A text or items in the settings cannot be opened.
     """
     pretrained, config = given.pretrained, told or given.config
     settings = config.model_dump(mode="json")

@@ -171,5 +171,8 @@ class ProbeInput:
         return LanguageSide(self.name(role), corpus, sentences, reader)
 
     def reading(self) -> AbstractContextManager[None]:
-        """Return a context in which both models are in evaluation mode, on a GPU if there is one (see `reading`)."""
+        """Return a context in which both models are in evaluation mode, on a GPU if there is one.
+
+        The context is that of ``probes.states.reading``, which restores the models afterwards.
+        """
         return reading(map(self.body, ROLES))

@@ -18,10 +18,10 @@ class ProbeResult:
     """The result of one probe.
 
     Attributes:
-        values: Values for JSON. "counts" maps each reason for leaving something out to a number.
+        values: Values for JSON. The key "counts" has the number of omitted items by reason.
         tables: Tables for the terminal and the page.
         figures: Figures for the page.
-        notes: Limits of the numbers, and reasons why something could not be measured.
+        notes: Limits of the numbers, and reasons for missing numbers.
         summary: The result in one sentence for the top of the page, or "".
         files: Tables with a row for each item, by the name of the Parquet file to write beside probes.json.
     """
@@ -35,7 +35,10 @@ class ProbeResult:
 
 
 def with_bounds(value: float, low: float | None, high: float | None, form: str = ".1f") -> str:
-    """Return a number as the text of a table cell, followed by its interval in parentheses if it has one."""
+    """Return a number as the text of a table cell, followed by its interval in parentheses if it has both bounds.
+
+    ``form`` is the format of each number.
+    """
     return f"{value:{form}}" if low is None or high is None else f"{value:{form}} ({low:{form}} – {high:{form}})"
 
 

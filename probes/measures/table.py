@@ -56,7 +56,11 @@ class ProbeConfig(InputConfig):
 
     @property
     def of_one_checkpoint(self) -> ProbeConfig:
-        """The settings to probe one checkpoint with. They are this config unless ``checkpoints`` is ``all``."""
+        """The settings to probe one checkpoint with.
+
+        If ``checkpoints`` is ``all``, they are this config with ``selected``, and the probe ``words`` measures no other
+        checkpoints. Otherwise they are this config.
+        """
         if self.checkpoints == "selected":
             return self
         words = self.words.model_copy(update={"checkpoints": False}) if "words" in self.probes else self.words

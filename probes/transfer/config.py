@@ -43,11 +43,11 @@ class TargetData(StrictModel):
     """Labelled sentences of a natural target language."""
 
     train: ItemsSpec | None = None
-    """Training set (default: none, and then neither SUP nor Δ is measured)."""
+    """Training set of the target language (default: none, and then neither SUP nor Δ is measured)."""
     dev: ItemsSpec | None = None
-    """Dev set (default: the dev split of ``train``)."""
+    """Dev set of the target language (default: the dev split of ``train``, or one tenth of its items)."""
     test: ItemsSpec
-    """Test set."""
+    """Test set of the target language."""
 
 
 class DevSet(StrictModel):
@@ -99,7 +99,7 @@ class HeadConfig(StrictModel):
     has dropout, a dense layer and tanh, which is always initialised randomly.
     """
     dropout: float = Field(default=0.1, ge=0.0, lt=1.0)
-    """Dropout below the head."""
+    """Dropout rate of the head."""
     hidden: int = Field(default=256, ge=1)
     """Units of each BiLSTM layer in each direction."""
     arc: int = Field(default=500, ge=1)

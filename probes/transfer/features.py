@@ -218,7 +218,7 @@ class TaskModel(nn.Module):
         return next(self.features.parameters()).device
 
     def read(self, batch: Batch) -> Tensor:
-        """Return the states of the features in float32, before the new layers."""
+        """Return the result of `Features.read` in float32, [r, 1 + k, d] or [r, w, d], before the new layers."""
         with self._autocast():
             states = self.features.read(batch)
         return states.float()

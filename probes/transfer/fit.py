@@ -61,7 +61,7 @@ class Fitted:
 
     @property
     def dev(self) -> float:
-        """The dev score of the best epoch."""
+        """The dev score of the best epoch in percent."""
         return self.history[self.best - 1]["dev"]
 
 

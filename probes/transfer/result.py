@@ -93,7 +93,10 @@ class ResultFile:
 
 
 def facts(transfer: Transfer) -> dict[str, Any]:
-    """Return the task, model, language, metrics, labels, settings and parents of a transfer, for JSON."""
+    """Return the task, model, language, metrics, labels, settings and parents of a transfer, for JSON.
+
+    The result also has the facts about aligned text and rotations, if the transfer read any (``Transfer.aligned``).
+    """
     pretrained, config = transfer.pretrained, transfer.config
     return {
         "task": config.task,
@@ -109,7 +112,7 @@ def facts(transfer: Transfer) -> dict[str, Any]:
 
 
 def of_sets(transfer: Transfer) -> dict[str, Any]:
-    """Return the scores of the majority baseline, and the numbers of items and words of each set, for JSON."""
+    """Return the scores of the majority baseline, and the numbers of items, words and omissions by set, for JSON."""
     sets = {name: items.batch for name, items in transfer.data.sets.items()}
     counts = {name: {"items": len(batch), "words": int(batch.corpus.offsets[-1])} for name, batch in sets.items()}
     return {"majority": transfer.majority, "counts": counts, "drops": drops(transfer)}
@@ -191,7 +194,7 @@ def read_predictions(path: Path) -> list[Predictions]:
     """Read the predictions that `write_predictions` wrote.
 
     Raises:
-        InputError: The file cannot be read, or its columns differ from those of predictions.
+        InputError: The file cannot be read, its columns differ from those of predictions, or a value is not JSON.
     """
     try:
         table = pq.read_table(path)

@@ -55,7 +55,7 @@ class Split:
 
     @property
     def fingerprint(self) -> str:
-        """The fingerprint of the task set and the name of the split."""
+        """The fingerprint of the split, which covers the content of the task set and the name of the split."""
         return self.known or fingerprint("task-split", task=self.task.fingerprint, split=self.name)
 
     def items(self, limit: int | None = None) -> TaskBatch:

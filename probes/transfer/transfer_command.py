@@ -83,9 +83,10 @@ def transfer_command(
     Raises:
         InputError: The model or the data cannot be read or used (see `open_pretrained`, `load_data` and
             ``Transfer.check``), or training diverges. The error is also raised if a natural target language has no
-            name, if ``out`` is None for a model that is not a run, or if ``out`` has the result of another transfer.
-            With ``keep``, the error is also raised if the model cannot be saved for both languages, or ``out`` already
-            has results of some seeds.
+            name, if ``out`` is None for a model that is not a run, or if ``out`` is a folder, has the result of another
+            transfer, or is written by another process. With ``keep``, the error is also raised if the model cannot be
+            saved for both languages, or ``out`` already has results of some seeds.
+        DiskError: A file cannot be written.
     """
     pretrained = _opened(model, config)
     use_threads(threads or threads_for(pretrained.model.shape.hidden))

@@ -193,12 +193,15 @@ class Compared:
         return [row[i] for i, row in enumerate(numbers)]
 
     def mean(self, estimator: Estimator) -> float | None:
-        """Return the mean of `same_layer` over its defined values (the last row of figure 7), or None without any."""
+        """Return the mean of the defined values of `same_layer`, or None without a defined value.
+
+        It is the last row of Conneau et al. 2020, figure 7.
+        """
         known = [value for value in self.same_layer(estimator) or [] if value is not None]
         return float(f"{sum(known) / len(known):.6g}") if known else None
 
     def to_json(self) -> dict[str, Any]:
-        """Return all numbers for JSON. An undefined number is null, and "undefined" has the reason."""
+        """Return all numbers for JSON. An undefined number is None, and the key ``undefined`` has the reasons."""
         same = {name: self.same_layer(name) for name in ESTIMATORS}
         return {
             "left": self.names[0],
@@ -214,7 +217,7 @@ class Compared:
         }
 
     def notes(self) -> list[str]:
-        """Return notes on undefined numbers and on too few items."""
+        """Return notes on undefined numbers, on too few items, and on sides with different layers."""
         found = (
             [f"cka, {self.label}: undefined for {'; '.join(self.result.undefined)}"] if self.result.undefined else []
         )

@@ -104,9 +104,10 @@ class Sums:
         self._waiting = 0
 
     def hsic(self) -> Iterator[tuple[Pair, Tensor]]:
-        """Yield each pair of layers with its HSIC [2], biased and debiased. The debiased one needs 4 sentences.
+        """Yield each pair of layers with its HSIC [2], biased and debiased (see the formulas at the top of this file).
 
-        The HSIC of a layer with itself is NaN if its states differ only by rounding errors.
+        The debiased HSIC needs 4 sentences. The HSIC of a layer with itself is NaN if its states differ only by
+        rounding errors. Its debiased HSIC is also NaN if all states have the same distance from each other.
         """
         self._take()
         for (i, j), products in self._products.items():
@@ -235,8 +236,9 @@ class CKAResult:
     """CKA of layers. Rows are the layers of the left model, and columns are the layers of the right model.
 
     Attributes:
-        biased: [L, R] from 0 to 1.
-        debiased: [L, R] at most 1, about 0 for unrelated layers. It is None with fewer than 4 sentences.
+        biased: [L, R] float64, the biased CKA from 0 to 1, or NaN if it is undefined.
+        debiased: [L, R] float64, the debiased CKA, which is at most 1 and about 0 for unrelated layers. It is None with
+            fewer than 4 sentences.
         n: Number of sentences.
         undefined: Reasons for NaN, one line for each layer and reason.
     """
@@ -251,7 +253,10 @@ class CKAResult:
         return self.biased if estimator == "biased" else self.debiased
 
     def numbers(self, estimator: Estimator) -> list[list[float | None]] | None:
-        """Return the similarities for JSON, with None for NaN."""
+        """Return the similarities [L, R] of an estimator for JSON, with None for NaN.
+
+        The result is None if the estimator needs more sentences.
+        """
         table = self.table(estimator)
         return None if table is None else [[_number(value) for value in row] for row in table.tolist()]
 

@@ -50,12 +50,15 @@ class Influence:
     second: Codes
 
     def minus(self, other: Influence) -> Influence:
-        """Return the difference of two estimates on the same pairs."""
+        """Return this estimate minus ``other``, an estimate on the same pairs, with the contributions of the pairs."""
         return Influence(self.estimate - other.estimate, self.values - other.values, self.first, self.second)
 
 
 def placements(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """Return the placements v [n] of ``a`` and w [m] of ``b``, which both have the mean A."""
+    """Return the placements v [n] of ``a`` [n] and w [m] of ``b`` [m] (DeLong, DeLong & Clarke-Pearson 1988).
+
+    v is P(a < b) + ½ P(a = b) over all of ``b``, and w is the same probability over all of ``a``. Both have the mean A.
+    """
     return 1 - _below(a, b), _below(b, a)
 
 

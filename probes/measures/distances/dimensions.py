@@ -76,9 +76,10 @@ class Top:
     """The ``count`` dimensions with the largest shares over unrelated pairs, taken together.
 
     Attributes:
-        share: Sum of their shares over unrelated pairs.
-        of_sum: Their part of the signed sum over all dimensions, or None if the sum is 0.
-        related_share: Sum of their shares over related pairs.
+        count: Number of the dimensions.
+        share: Sum of the shares of these dimensions over unrelated pairs, from 0 to 1.
+        of_sum: The part that these dimensions have of the signed sum over all dimensions, or None if the sum is 0.
+        related_share: Sum of the shares of these dimensions over related pairs, from 0 to 1.
         auc_without: The AUC without these dimensions.
     """
 

@@ -70,7 +70,7 @@ class SharedText:
     counts: Mapping[str, int]
 
     def aligned(self, name: str) -> Aligned:
-        """Return the text with the token ids for a model."""
+        """Return the text with the token ids for the model ``name``."""
         return Aligned(self.text, self.data[name])
 
 
@@ -105,7 +105,7 @@ def open_other(model: str, given: ProbeInput, name: str) -> Pretrained:
 
 
 def shared_text(given: ProbeInput, models: Mapping[str, PairReaders]) -> SharedText:
-    """Return the measured sentence pairs that all of ``models`` can read.
+    """Return the measured sentence pairs that all of ``models`` (readers by the name of a model) can read.
 
     A word alignment stays if every tokenizer has a token for both words. A sentence pair stays if it is short enough
     for all models.

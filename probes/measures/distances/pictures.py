@@ -102,7 +102,7 @@ def _one_link(shared: SharedText, types: NDArray[np.int64], seed: int) -> NDArra
 def chosen_vectors(given: ProbeInput, chosen: ChosenPairs, layer: tuple[int, int]) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the vectors of the left and the right words of n pairs, [n, d] float32 on the CPU.
 
-    ``layer`` has the layer to read in the model of the left side, and that in the model of the right side.
+    ``layer`` has the layer to read in the model of the left side, and the layer to read in the model of the right side.
     """
     data = given.data
     mask = np.zeros(len(data.links.left), bool)

@@ -69,7 +69,10 @@ class Dictionary:
     counts: dict[str, int]
 
     def words(self, side: int) -> list[str]:
-        """Return the candidates of a side, in the order of ``types``."""
+        """Return the candidates of a side, in the order of ``types``.
+
+        ``side`` is 0 for the other language and 1 for the source language.
+        """
         names: Sequence[str] = self.corpora[side].form.names or ()
         return [names[code] for code in self.types[side].tolist()]
 

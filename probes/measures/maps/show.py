@@ -131,6 +131,7 @@ def tables(values: Values) -> list[Table]:
     """Return a table for each measure, with the best and the last layer, and a table of rows of the embedding matrix.
 
     A measure without scores has no table. The last table exists only if the settings request ``maps.embeddings``.
+    ``values`` is the part of probes.json for this probe.
     """
     found = []
     for measure in _shown(values):
@@ -176,7 +177,10 @@ def _cells(measure: str, scores: Values, interval: Sequence[float] | None) -> li
 
 
 def figures(values: Values) -> list[Drawing]:
-    """Draw a figure for each measure, with a line over layers before a map and after each map."""
+    """Draw a figure for each measure, with a line over layers before a map and after each map.
+
+    A measure without scores has no figure. ``values`` is the part of probes.json for this probe.
+    """
     drawn = []
     for measure in _shown(values):
         lines = []

@@ -122,7 +122,7 @@ def _missed_words(dictionary: Dictionary, left: Tensor, right: Tensor) -> dict[s
 def embedding_scores(
     given: ProbeInput, dictionary: Dictionary, static: Static | None, report: Report
 ) -> dict[str, Any]:
-    """Return the accuracy of word translation by embeddings, for types that are one subword.
+    """Return the accuracy of word translation by embeddings in percent, for types that are one subword.
 
     ``before`` has the scores without a rotation, and ``words`` the scores after a rotation that is fitted on such types
     only. ``static`` has the scores of static vectors of the same types. A lower-cased type is represented by its most

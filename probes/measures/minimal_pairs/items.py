@@ -21,7 +21,9 @@ HINT = "give pairs, such as minimal:FILE, or leave the probe minimal_pairs out"
 
 
 def open_items(spec: str, key: str) -> tuple[TaskSet, str]:
-    """Open minimal pairs, and return them with their split. ``key`` is the key of the settings, for errors.
+    """Open minimal pairs, and return them with the name of the split to read.
+
+    ``spec`` is the spec of the pairs, and ``key`` is the key of the settings that has it, for errors.
 
     Raises:
         InputError: The pairs cannot be opened, are items of another task, or lack the split.

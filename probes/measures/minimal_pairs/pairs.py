@@ -39,7 +39,7 @@ class ScoredPairs:
 
     @property
     def credits(self) -> Floats:
-        """1 for a higher score of the grammatical sentence, 0.5 for equal scores, else 0, [pairs]."""
+        """Credit of each pair, [pairs]: 1 if the grammatical sentence has the higher score, 0.5 for a tie, else 0."""
         good, bad = self.scores.T
         found: Floats = (good > bad) + 0.5 * (good == bad)
         return found
@@ -73,13 +73,18 @@ def accuracy(credit: Floats) -> Interval:
 
 
 def by_name(credit: Floats, names: Sequence[str]) -> dict[str, Interval]:
-    """Return the accuracy of the pairs of each name, sorted by name. Pairs with an empty name are left out."""
+    """Return the accuracy of the pairs of each name, sorted by name. Pairs with an empty name are left out.
+
+    ``credit`` [n] has the credit and ``names`` [n] the name of each pair.
+    """
     of = np.asarray(names)
     return {name: accuracy(credit[of == name]) for name in sorted({*names}) if name}
 
 
 def place_of(good: Words, bad: Words) -> int:
     """Return the index of the first word in which two different sentences differ.
+
+    If one sentence begins with the other one, the index is the length of the shorter sentence.
 
     >>> place_of(["she", "saw", "him"], ["she", "saw", "he"])
     2

@@ -42,7 +42,7 @@ class LinkedWords:
 
     @cached_property
     def types(self) -> tuple[Numbers, Numbers]:
-        """The type of every word of each corpus. Words with the same spelling have the same number on both sides."""
+        """The type of every word of each corpus, [words] each. Equal spellings have the same number on both sides."""
         return shared_codes(self.left, self.right)
 
     def links(self, rows: Numbers) -> tuple[Numbers, Numbers]:

@@ -241,9 +241,10 @@ class ParserHead(Head):
         return scores.masked_fill(nn.functional.pad(never, (1, 0)), -torch.inf)
 
     def labels(self, states: Tensor, heads: Tensor, words: Packed | None = None) -> Tensor:
-        """Return the score [r, k, relations] of each relation between each word and its head [r, k].
+        """Return the score [r, k, relations] of each relation between each word and its head.
 
-        Outside the positions in ``words`` the score is 0.
+        ``states`` are [r, 1 + k, d], and ``heads`` [r, k] are numbers from 0 for the root to k. Outside the positions
+        in ``words``, the score is 0.
         """
         dependents, above = with_one(self.relation_dependent(states[:, 1:])), with_one(self.relation_head(states))
         above = above.gather(1, heads[:, :, None].expand(-1, -1, above.shape[2]))

@@ -100,7 +100,7 @@ class Qa(PairTask):
         )
 
     def check_length(self, bert: bool) -> None:
-        """Raise InputError if the stride is too large for the length."""
+        """Raise InputError if the stride is too large for the length. ``bert`` is explained in `Task.check_length`."""
         longest_question(self.length, self.config.stride, separators(bert))
 
     def head(self, hidden: int, labels: Labels) -> Head:  # noqa: ARG002  the span is chosen among columns
@@ -109,7 +109,7 @@ class Qa(PairTask):
         return AnswerHead(hidden=hidden, dropout=head.dropout, words=head.answer_words, tokens=head.answer_tokens)
 
     def metrics(self) -> dict[str, Metric]:
-        """Return F1 of words and exact match, for all questions and for those with and without an answer."""
+        """Return F1 of words and exact match over all questions, and further metrics (see `answer_metrics`)."""
         return answer_metrics(self.config.score.answers)
 
     def majority(self, train: Sequence[Any], test: Sequence[Any]) -> list[Any]:

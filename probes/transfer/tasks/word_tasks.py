@@ -137,10 +137,15 @@ def _with_specials(tokens: Rows, text_starts: Rows, kept: Rows, texts: Rows, rea
 
 
 def padded_places(bounds: Rows, rows: Rows, multiple: int = 1) -> Rows:
-    """Return the indices [rows, width] that lay out concatenated lists as padded rows, −1 for padding.
+    """Return the indices [n, width] that lay out concatenated lists as n padded rows, with −1 for padding.
 
     The index −1 selects the last value, so a padding value can be appended to the values. The width is the length of
-    the longest list, but at least 1, rounded up to a ``multiple``.
+    the longest list, but at least 1, rounded up to a multiple.
+
+    Args:
+        bounds: [lists + 1] the first index of each list, and the end of the last list.
+        rows: [n] the lists to lay out.
+        multiple: The number of which the width is a multiple.
 
     >>> padded_places(np.array([0, 1, 4]), np.array([1, 0]))
     array([[ 1,  2,  3],
