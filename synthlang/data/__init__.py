@@ -64,7 +64,7 @@ def fetch(
     Raises:
         InputError: A name is unknown, the record of the folder is damaged, a library or a model of a step is not
             installed, a source cannot be reached, the mirror lacks a file, the disk is too small, another process
-            fetches, or a data set failed. If a data set failed, the others have been written.
+            fetches, or a data set failed. If a data set failed, the other data sets have been written.
     """
     from synthlang.data.fetching import run_fetch
     from synthlang.data.plans import plan_fetch

@@ -96,7 +96,12 @@ class Downloads:
         return [file for file in files if not self.path(file).is_file()]
 
     def get(self, files: Sequence[Wanted], report: Report = silent) -> dict[str, InputError]:
-        """Download files, several at a time, and return the error of each that failed, by its place."""
+        """Download files, several at a time, and return the error of each failed download by the place of the file.
+
+        Args:
+            files: The files. A file that is already in the folder is only checked.
+            report: Called with the progress.
+        """
         progress = _Progress(files, report)
         failed: dict[str, InputError] = {}
         with ThreadPoolExecutor(AT_ONCE) as pool:

@@ -61,7 +61,7 @@ class Origin(StrictModel):
         return not isinstance(self.source, ByHand | MadeOf)
 
     def steps_at(self, size: str | None) -> tuple[Step, ...]:
-        """Return the steps that run at every size and those that run at ``size`` alone (None: no size)."""
+        """Return the steps that run at every size, and the steps that run at ``size`` alone (None: no size)."""
         return tuple(step for step in self.steps if step.at in (None, size))
 
 
@@ -80,7 +80,7 @@ class DataSet(Origin):
     """Free source at the size ``lab``, if it differs from the main source."""
 
     def origin(self, size: str | None) -> Origin:
-        """Return the origin of the files at a size: the free origin at ``lab`` if there is one, else the main one."""
+        """Return the free origin at the size ``lab`` if the data set has a free origin, else the main origin."""
         return self.lab if size == LAB and self.lab is not None else self
 
     def variant(self, size: str | None) -> Variant:
@@ -134,6 +134,6 @@ def name_of(path: str | Path, root: str | Path = ROOT) -> str | None:
 
 
 def names_of(paths: Iterable[str | Path], root: str | Path = ROOT) -> list[str]:
-    """Return the names of the entries that fill some of the paths, each once."""
+    """Return the names of the entries that fill some of the paths, each once (see ``name_of``)."""
     found = (name_of(path, root) for path in paths)
     return list(dict.fromkeys(name for name in found if name is not None))

@@ -34,7 +34,7 @@ UNREADABLE = ("damaged", "format")
 def run_fetch(plan: Fetch, keep: bool = False, report: Report = silent, say: Say = unheard) -> list[str]:
     """Download, convert and record the data sets of a plan, run their steps, and return their names.
 
-    If a data set fails, the other ones are still fetched.
+    If a data set fails, the other data sets are still fetched.
 
     Args:
         plan: The plan.

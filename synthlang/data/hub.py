@@ -112,7 +112,7 @@ def download(file: HubFile, downloads: Path, count: Callable[[int], None]) -> No
     ``count`` is called with the number of bytes of each received block, and of a part from an earlier call.
 
     Raises:
-        InputError: The hub cannot be reached or refuses, or the content is not the expected one.
+        InputError: The hub cannot be reached or refuses, or the content differs from the checksum.
         DiskError: The file cannot be written.
     """
     from huggingface_hub import hf_hub_download
@@ -177,7 +177,7 @@ def _tried(source: HubFiles, call: Callable[[], Any]) -> Any:
 
 @contextmanager
 def _errors(source: HubFiles) -> Iterator[None]:
-    """Convert the errors of the library to InputError, and those of the local disk to DiskError."""
+    """Convert the errors of the library to InputError, and the errors of the local disk to DiskError."""
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
     try:

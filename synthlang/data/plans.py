@@ -31,7 +31,7 @@ class Job:
 
     Attributes:
         item: The data set.
-        files: The files to download. A data set that is there, or that is made of another one, needs none.
+        files: The files to download. There are none for a data set that is there or that is made of another data set.
         steps: The steps to run.
     """
 

@@ -41,7 +41,7 @@ class Content:
 
 
 def open_layout(layout: Layout, paths: Sequence[Path]) -> None:
-    """Open a data set as a study would, without reading all of it.
+    """Open a data set as a study would, which reads only its start.
 
     Args:
         layout: The layout of the data set.

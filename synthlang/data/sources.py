@@ -65,7 +65,7 @@ class HubFiles(StrictModel):
     repo: str
     """OWNER/NAME."""
     revision: str | None = Field(default=None, pattern=REVISION.pattern)
-    """The commit (default: the newest one, which is then recorded)."""
+    """The commit (default: the newest commit, which is then recorded)."""
     files: tuple[str, ...] = Field(min_length=1)
     """Patterns of the paths in the repository. Each must match a file."""
 

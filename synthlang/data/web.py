@@ -62,8 +62,8 @@ def download(file: UrlFile, url: str, target: Path, count: Count) -> None:
             negative if a part is discarded.
 
     Raises:
-        InputError: The server refuses, the connection fails TRIES times in a row, or the content is not the expected
-            one.
+        InputError: The server refuses, the connection fails TRIES times in a row, or the content differs from the
+            checksum or is a web page.
         DiskError: The file cannot be written.
     """
     part = target.with_name(f"{target.name}.part")

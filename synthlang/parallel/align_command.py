@@ -39,7 +39,7 @@ class AlignOptions:
     program: str | None = None
     """The aligner (default: eflomal)."""
     links: tuple[Path, ...] = ()
-    """Files of word alignments to score in place of an aligner: one, or one for each direction, as left-right pairs."""
+    """Files of word alignments to score in place of an aligner: one file, or a forward and a reverse file."""
     symmetrise: str | None = None
     """Alignment to write, one of CHOICES (default: intersection, or a single file unchanged)."""
     also: tuple[str, ...] = ()
@@ -110,7 +110,7 @@ def align_command(
         interval: Function that computes the interval of an error rate (default: no intervals).
 
     Returns:
-        The scores of each alignment by name: those of CHOICES, or ``given`` for a single file. The dictionary is empty
+        The scores of each alignment by its name in CHOICES, or ``given`` for a single file. The dictionary is empty
         without a gold standard.
 
     Raises:
@@ -195,7 +195,7 @@ def _given(path: Path, text: ParallelText, options: AlignOptions) -> tuple[Links
 
 
 def _aligned(text: ParallelText, options: AlignOptions) -> list[tuple[Links, int]]:
-    """Run the aligner. Return the word alignments of each direction, and the number of those that were dropped."""
+    """Run the aligner. Return the word alignments of each direction, and the number of dropped alignments."""
     program: Program = options.program or "eflomal"  # type: ignore[assignment]  # check() has accepted it
     whole = [text]
     for name in options.also:

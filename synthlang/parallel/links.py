@@ -90,7 +90,7 @@ class Links:
         return list(zip(self.left[part].tolist(), self.right[part].tolist(), strict=True))
 
     def select(self, kept: NDArray[np.bool_]) -> Links:
-        """Return all sentence pairs with only those word alignments for which ``kept`` [alignments] is true."""
+        """Return all sentence pairs, with only the word alignments that ``kept`` [alignments] flags."""
         lengths = np.bincount(self.sentence[kept], minlength=len(self))
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         return Links(offsets, self.left[kept], self.right[kept], self.sure[kept])
@@ -140,7 +140,7 @@ FEW = 1000  # number of lines that suffice to recognise a file of another kind
 
 
 def read_pharaoh(path: Path, first: int = 0) -> Links:
-    """Read a file whose words count from ``first`` (0 or 1). A blank line is a pair without alignments.
+    """Read a Pharaoh file whose words count from ``first`` (0 or 1). A blank line is a pair without alignments.
 
     Raises:
         InputError: The file cannot be read, a token is not an alignment, or a word 0 occurs where words count from 1.
@@ -199,7 +199,7 @@ def read_counted(path: Path, first: int | None, option: str) -> Links:
 
     Raises:
         InputError: The file is not a Pharaoh file (see ``read_pharaoh``), or the number of its first word is unknown.
-            The hint of the latter error names the ``option`` to set.
+            In the second case, the hint names the ``option`` that sets the number.
     """
     links = read_pharaoh(path, first or 0)
     if first is None and len(links.left) and min(links.left.min(), links.right.min()) > 0:

@@ -313,7 +313,12 @@ def gold_batches(source: Source, split: str, left: Language, right: Language) ->
 
 
 def gold_links(corpus: Corpus, left: Rewrite, right: Rewrite) -> tuple[Corpus, Corpus, Links]:
-    """Apply two rewrites to a batch and align the results.
+    """Apply two rewrites to a batch of sentences, and align output words that have the same source word.
+
+    Args:
+        corpus: The source sentences.
+        left: Rewrite of ``corpus`` in the left language.
+        right: Rewrite of ``corpus`` in the right language.
 
     Returns:
         The sentences that both rewrites kept, in both languages, and their word alignments.

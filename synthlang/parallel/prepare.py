@@ -41,9 +41,9 @@ class DataConfig(StrictModel):
     A probe that measures the test pairs of an adjustment leaves out the dev pairs of the adjustment in this way.
     """
     sentences: int | None = Field(default=None, ge=1)
-    """Number of usable sentence pairs to train on, without held-out ones (null: all)."""
+    """Number of usable sentence pairs to train on, without held-out pairs (null: all)."""
     draw: Literal["last", "random"] = "last"
-    """Choice of the pairs to train on: the ``last`` ones, or a ``random`` draw by the seed."""
+    """Choice of the pairs to train on: the ``last`` pairs, or a ``random`` draw by the seed."""
     length: int | None = Field(default=None, ge=3)
     """Longest sentence in tokens, including the two sentence tokens (default: the limit of the model)."""
     one_to_one: bool = True
@@ -246,7 +246,7 @@ def _usable_links(
 def _usable_rows(
     left: Sentences, right: Sentences, links: Links, length: int, counts: dict[str, int]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Flag the sentence pairs whose sides both fit into ``length`` tokens, and count the others.
+    """Flag the sentence pairs whose sides both fit into ``length`` tokens, and count the other pairs.
 
     Returns:
         Flags of pairs with a word alignment, and of pairs without one whose sides have tokens, [sentence pairs] each.

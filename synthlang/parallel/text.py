@@ -58,7 +58,12 @@ class ParallelText:
 
 
 def read_parallel(left: Path, right: Path, words: Splitter = "spaces") -> ParallelText:
-    """Read two files, and split their lines into words at spaces or by our rules.
+    """Read two files, and split their lines into words.
+
+    Args:
+        left: The file of the left side.
+        right: The file of the right side, whose line n translates line n of ``left``.
+        words: Splitting into words: at ``spaces``, or by our ``rules`` for running text.
 
     Raises:
         InputError: A file cannot be read, a line is longer than 1 MB, or the numbers of lines differ.
@@ -71,7 +76,11 @@ def read_parallel(left: Path, right: Path, words: Splitter = "spaces") -> Parall
 
 
 def read_joint(path: Path, words: Splitter = "spaces") -> ParallelText:
-    """Read one file of lines ``left ||| right``.
+    """Read one file of lines ``left ||| right``, and split both sides into words.
+
+    Args:
+        path: The file.
+        words: Splitting into words: at ``spaces``, or by our ``rules`` for running text.
 
     Raises:
         InputError: The file cannot be read, or a line is longer than 1 MB or does not have exactly one separator.

@@ -34,7 +34,11 @@ Result = tuple[list[Outcome], bool]
 
 
 def default_cache() -> Path:
-    """Return the folder ``parses`` in $SYNTHLANG_CACHE, else $XDG_CACHE_HOME/synthlang, else ~/.cache/synthlang."""
+    """Return the folder ``parses`` in $SYNTHLANG_CACHE, else $XDG_CACHE_HOME/synthlang, else ~/.cache/synthlang.
+
+    Raises:
+        InputError: $SYNTHLANG_CACHE begins with ``~NAME`` for a user that does not exist.
+    """
     if os.environ.get("SYNTHLANG_CACHE"):
         root = user_path(os.environ["SYNTHLANG_CACHE"])
     else:
@@ -126,8 +130,8 @@ def parse_chunks(
         devices: CUDA devices, of which each worker process sees one (see ``ordered_map``).
 
     Raises:
-        InputError: A worker process died, the parser fails at every sentence of a chunk or runs out of memory, or the
-            cache cannot be read. Finished chunks stay in the cache.
+        InputError: A worker process died, the parser has no tokenizer for lines of text, fails at every sentence of a
+            chunk or runs out of memory, or the cache cannot be read. Finished chunks stay in the cache.
         DiskError: The cache cannot be written.
     """
     rest = iter(chunks)

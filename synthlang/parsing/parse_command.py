@@ -74,7 +74,10 @@ def _write_split(source: ParsedSource, split: str, path: Path) -> int:
 
 
 def conllu(sentence: Sentence, split: str) -> str:
-    """Return a sentence in CoNLL-U, with the blank line that ends the sentence."""
+    """Return a sentence in CoNLL-U, with the blank line that ends the sentence.
+
+    ``split`` is the first part of the ``sent_id``, as in ``dev-7``.
+    """
     lines = [f"# sent_id = {split}-{sentence.id}", f"# text = {sentence.text}"]
     columns = sentence.columns
     tags = {name: columns[name] for name in KEYS if name in columns}

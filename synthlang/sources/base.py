@@ -169,7 +169,7 @@ def require_columns(source: Source, names: Sequence[str], name: str, purpose: st
         purpose: Subject of the error, such as "the task".
 
     Raises:
-        InputError: The source lacks a column. The hint names a way to get the column.
+        InputError: The source lacks a column. The hint explains how to get the column.
     """
     missing = [n for n in names if n not in source.columns]
     if missing:
@@ -183,7 +183,7 @@ def nothing_in(item: str, path: str | PathLike[str] | None, counts: Mapping[str,
     """Return the error for a file or a data set without a single ``item``, such as "sentence".
 
     Args:
-        item: Name of what is missing, in the singular.
+        item: Name of the missing items, in the singular.
         path: The file or data set, for the error.
         counts: Number of omitted items by reason. The message lists these numbers.
     """

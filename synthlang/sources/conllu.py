@@ -135,7 +135,7 @@ class ConlluSource(FileSource):
 
 
 def _first(path: Path) -> Block:
-    """Return the first sentence whose words are not withheld, and refuse a file without one."""
+    """Return the first sentence whose words are not withheld, and refuse a file without such a sentence."""
     counts: Counter[str] = Counter()
     for block in read_blocks(path, counts):
         if any(tidied([{FORM: block.form}], counts)):

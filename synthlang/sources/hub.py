@@ -100,7 +100,7 @@ def plan_columns(
         features: Type of each column, by name.
         name: Name of the data set, for the error.
         more: Further names in the data set for each of our columns (see ``HubSource``).
-        item: Names of columns that may label a whole row. The first suitable one is read.
+        item: Names of columns that may label a whole row. The first suitable column is read.
         ids: True to read the names of the rows from the column ``id``, if it is a column of strings.
 
     Raises:
@@ -174,6 +174,9 @@ class HubSource:
 
         The fingerprint of a stream covers the commit of the repository or the files of a local folder instead, because
         the values would have to be read twice.
+
+        Raises:
+            InputError: A text of the data set is not UTF-8, or the data cannot be read to its end.
         """
         plan: dict[str, Any] = {"text": self._plan.is_text}
         plan["labels"] = {ours: names for ours, (_, names) in self._plan.labels.items()}

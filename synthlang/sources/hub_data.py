@@ -310,7 +310,7 @@ def name_and_options(spec: str, known: Sequence[str], scheme: str = "hf") -> tup
         scheme: Text before the name in messages.
 
     Raises:
-        InputError: An option is unknown or empty, or its value is wrong.
+        InputError: An option is unknown, or its value is missing or not allowed.
     """
     name, mark, query = spec.rpartition("?")
     if not mark or user_path(spec).exists():

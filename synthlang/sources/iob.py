@@ -140,7 +140,7 @@ def numbers_words(path: Path) -> str:
 def _common_prefix(path: Path, column: int, tag: int) -> str:
     """Return the prefix ``lang:`` that all words of a file share, or "".
 
-    The whole file is read, since a single word of a file without prefixes may look like one (``re:``).
+    The whole file is read, since a word of a file without prefixes may begin like a prefix (``re:``).
     """
     found: set[str] = set()
     for _, fields, _ in column_lines(path, tag):

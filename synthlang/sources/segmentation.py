@@ -102,7 +102,7 @@ def reads_alike(block: bytes) -> bool:
 
 
 def control_characters(raw: bytes) -> int:
-    """Return the number of control characters in UTF-8 text, except those that are white space."""
+    """Return the number of control characters other than white space in UTF-8 text."""
     found = len(raw) - len(raw.translate(None, CONTROL_BYTES))
     return found + (len(_ANEW[b"\xc2"].findall(raw)) if b"\xc2" in raw else 0)
 

@@ -28,7 +28,7 @@ class Sizes:
         return self._known.get(split, (None, False))[0]
 
     def guess(self, split: str, sentences: int | None) -> None:
-        """Set the estimated size of a split, unless its exact size is known."""
+        """Set the estimated size of a split to ``sentences`` (None: unknown), unless its exact size is known."""
         if not self._known.get(split, (None, False))[1]:
             self._known[split] = sentences, False
 

@@ -154,7 +154,7 @@ class SlotsSource(FileSource):
         """Yield the sentences of a split in order.
 
         Raises:
-            InputError: The source lacks the split, or a line is malformed. The latter is raised when the line is read.
+            InputError: The source lacks the split. A malformed line raises the error when it is read.
         """
         self.check(split)
         return self._batches(split)

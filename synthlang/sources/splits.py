@@ -37,8 +37,12 @@ def path_options(spec: str, known: Sequence[str]) -> tuple[str, dict[str, str]]:
 
     If a path with this whole name exists, there are no options.
 
+    Args:
+        spec: The path with its options.
+        known: Names of the allowed options.
+
     Raises:
-        InputError: An option is unknown, or its value is not an allowed one.
+        InputError: An option is unknown, or its value is not allowed.
     """
     plain, mark, query = spec.rpartition("?")
     if not mark or user_path(spec).exists():
@@ -60,7 +64,7 @@ def check_values(options: Mapping[str, str], place: str) -> None:
     """Check the values of the options ``normalise`` and ``cjk``, if they are given.
 
     Raises:
-        InputError: A value is not the allowed one of VALUES. The path of the error is ``place``.
+        InputError: A value differs from the allowed value in VALUES. The path of the error is ``place``.
     """
     for name, value in VALUES.items():
         if options.get(name, value) != value:
@@ -163,6 +167,8 @@ def find_splits(
 def texts_in(folder: Path, endings: tuple[str, ...]) -> list[Path]:
     """Return the text files of a folder in the order of their names, without files such as README.txt (see ABOUT).
 
+    ``endings`` are the endings of the names of text files.
+
     Raises:
         InputError: The folder has no text file.
     """
@@ -194,7 +200,13 @@ def some_names(files: Sequence[Path]) -> str:
 
 
 def files_read(path: Path, files: Mapping[str, Path], endings: tuple[str, ...]) -> str:
-    """Return a message that lists the file of each split, and the files of the folder ``path`` that were not read."""
+    """Return a message that lists the file of each split, and the data files of a folder that were not read.
+
+    Args:
+        path: The folder, or a single file.
+        files: The file of each split.
+        endings: Endings of the names of data files.
+    """
     read = ", ".join(f"{split} is {file.name}" for split, file in files.items())
     taken = {*files.values()}
     whole = path.is_file() or path in taken  # a folder that is one split is read completely
@@ -204,7 +216,13 @@ def files_read(path: Path, files: Mapping[str, Path], endings: tuple[str, ...]) 
 
 
 def unread_files(inside: Iterable[Path], endings: tuple[str, ...], taken: Container[Path]) -> list[Path]:
-    """Return the files that are not ``taken`` and may be data by their names."""
+    """Return the files of a folder that are not ``taken`` and may be data by their names.
+
+    Args:
+        inside: All files of the folder.
+        endings: Endings of the names of data files.
+        taken: The files that are read.
+    """
     mine = tuple(ending for ending in endings if ending)
     data = (p for p in inside if p not in taken and not p.name.startswith(".") and not ABOUT.match(p.name))
     return [p for p in data if p.name.endswith(mine) or not p.name.endswith(BESIDE)]

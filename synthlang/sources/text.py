@@ -102,7 +102,7 @@ class FileSource(ABC):
     has_labels: ClassVar[bool] = True
     """True if every data file of a folder must belong to a split."""
     own_options: ClassVar[tuple[str, ...]] = ()
-    """Names of the options of this kind of source besides those of all sources, as in ``PATH?name=value``."""
+    """Names of the options of this kind of source besides the options of all sources, as in ``PATH?name=value``."""
     anew: ClassVar[tuple[re.Pattern[bytes], ...]] = CLEANED
     """Patterns of bytes that earlier versions of the reader read in another way (see ``digest_splits``)."""
     columns: tuple[str, ...] = (FORM,)
@@ -127,7 +127,11 @@ class FileSource(ABC):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Fingerprint of the bytes of each split, the version of the reader and its options."""
+        """Fingerprint of the bytes of each split, the version of the reader and its options.
+
+        Raises:
+            InputError: A file cannot be read.
+        """
         marks = self._marks() | ({NORMALISE: self.normalise} if self.normalise else {})
         return fingerprint(self.scheme, splits=digest_splits(self._digested(), self.by_rules, self.anew), **marks)
 
@@ -164,7 +168,7 @@ class FileSource(ABC):
         """Yield the sentences of a split in order.
 
         Raises:
-            InputError: The source lacks the split, or a line is malformed. The latter is raised when the line is read.
+            InputError: The source lacks the split. A malformed line raises the error when it is read.
         """
         self.check(split)
         return (self._spelled(batch, split) for batch in self._batches(split))
@@ -261,8 +265,8 @@ class TextSource(FileSource):
     def size(self, split: str) -> int | None:
         """Return the number of sentences in a split, estimated from the part that was read so far.
 
-        The result is None before the first batch has been read, and for a split of several files until all of them
-        have been read.
+        The result is None before the first batch has been read. For a split of several files, it is None until all
+        files have been read.
         """
         return self._sizes.get(split)
 

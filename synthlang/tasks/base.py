@@ -191,7 +191,7 @@ class ReadTask(GroupTask):
 
     @property
     def _marks(self) -> dict[str, Any]:
-        """Entries of the fingerprint for those of the options ``normalise`` and ``cjk`` that were chosen."""
+        """Entries of the fingerprint for the options ``normalise`` and ``cjk``, if they were chosen."""
         chosen = {NORMALISE: self.normalise, CJK: self.cjk}
         return {name: value for name, value in chosen.items() if value}
 
@@ -223,7 +223,7 @@ class FileTask(ReadTask):
     endings: ClassVar[tuple[str, ...]]
     """Endings of the names of data files in a folder."""
     own_options: ClassVar[tuple[str, ...]] = ()
-    """Names of the options of this task besides those of all tasks in files, as in ``PATH?name=value``."""
+    """Names of the options of this task besides the options of all tasks in files, as in ``PATH?name=value``."""
 
     def __init__(self, scheme: str, spec: str) -> None:
         path, self.options = path_options(spec, (*OPTIONS, *self.own_options))

@@ -207,7 +207,7 @@ class ItemGroup:
 def batches_of_groups(
     groups: Iterable[ItemGroup], labels: tuple[str, ...], counts: Counter[str], answered: int = 0
 ) -> Iterator[TaskBatch]:
-    """Yield batches of at least BATCH_SENTENCES sentences, except for the last one. A group is never cut.
+    """Yield batches of at least BATCH_SENTENCES sentences, except for the last batch. A group is never cut.
 
     Args:
         groups: The groups in order.
@@ -228,7 +228,7 @@ def batches_of_groups(
 
 
 def unique_ids(groups: Iterable[ItemGroup], counts: Counter[str]) -> Iterator[ItemGroup]:
-    """Yield the groups with unique ids. A repeated id becomes ``ID#2``, ``ID#3`` … and is counted."""
+    """Yield the groups with unique ids. A repeated id becomes ``ID#2``, ``ID#3`` … and is counted in ``counts``."""
     times: dict[str, int] = {}
     for group in groups:
         yield replace(group, items=tuple(replace(item, id=unique_id(item.id, times, counts)) for item in group.items))

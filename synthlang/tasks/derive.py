@@ -255,7 +255,7 @@ def _with_ids(corpus: Corpus) -> Corpus:
 
 
 def put_back(batch: TaskBatch, sentences: Corpus, name: str, tags: str | None = None) -> TaskBatch:
-    """Replace the sentences of a batch by parsed ones with the same ids.
+    """Replace the sentences of a batch by parsed sentences with the same ids.
 
     Items that lose a sentence are dropped and counted.
 

@@ -1,4 +1,4 @@
-"""Minimal pairs: a grammatical sentence and an ungrammatical one that differ in one place.
+"""Minimal pairs: a grammatical sentence and an ungrammatical sentence that differ in one place.
 
 minimal:PATH               a file, or a folder whose files are read together (such as the folder ``data`` of BLiMP)
 minimal:hf:NAME[:CONFIG]   a data set of the hub, or a local folder
@@ -129,7 +129,11 @@ class ReadMinimal(MinimalTask, ReadTask):
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """The sorted phenomena, or () if the data does not name any."""
+        """The sorted phenomena, or () if the data does not name any.
+
+        Raises:
+            InputError: A row is malformed or cannot be read.
+        """
         found = {row.phenomenon for split in self.splits for row in self._rows(split)}
         return () if found == {""} else tuple(sorted(found))
 
@@ -264,7 +268,11 @@ class HubMinimal(ReadMinimal, HubTask):
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """The phenomena that the data set declares, or else those that occur, with "" if a pair has no phenomenon."""
+        """The phenomena that the data set declares, or else those that occur, with "" if a pair has no phenomenon.
+
+        Raises:
+            InputError: A row is malformed or cannot be read.
+        """
         if self._phenomena is None:
             return super().labels
         lacking = any(not row.phenomenon for split in self.splits for row in self._rows(split))

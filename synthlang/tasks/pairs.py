@@ -193,7 +193,11 @@ class FilePairs(ReadPairs, FileTask):
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """The labels of all splits in the order of ``order_labels``."""
+        """The labels of all splits in the order of ``order_labels``.
+
+        Raises:
+            InputError: A row is malformed or cannot be read.
+        """
         return order_labels({str(r.label) for split in self.splits for r in self._labelled(split, Counter())})
 
     def _rows(self, split: str) -> Iterator[tuple[int, Row]]:
@@ -215,12 +219,13 @@ FIRST_ROW = 2  # the line of the first row below a header
 
 
 def open_table(path: Path) -> tuple[list[str], Iterator[tuple[int, dict[str, Any]]]]:
-    """Return the names of the columns in lower case, and pairs (line number, values by these names) for the rows.
+    """Return the names of the columns in lower case, and an iterator over (line number, values by name) for the rows.
 
     The columns of a file of JSON objects are those of its first line.
 
     Raises:
-        InputError: The file cannot be read, or a line is malformed. The latter is raised when the line is read.
+        InputError: The file cannot be read, or its first line is malformed. Another malformed line raises the error
+            when it is read.
     """
     lines = read_lines(path)
     first = next(lines, (1, ""))
@@ -254,7 +259,7 @@ def json_rows(lines: Iterable[tuple[int, str]], path: Path) -> Iterator[tuple[in
 def tab_rows(lines: Iterable[tuple[int, str]], header: list[str], path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield (line number, values by name) of lines with the tab-separated columns of ``header``.
 
-    Blank lines are skipped. If two columns have the same name, the first one counts.
+    Blank lines are skipped. If two columns have the same name, the first column counts.
 
     Raises:
         InputError: A line has another number of columns. The error names ``path`` and the line.
@@ -342,7 +347,11 @@ class HubPairs(ReadPairs, HubTask):
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """The class labels that the data set declares, or else those that occur, in the order of ``order_labels``."""
+        """The class labels that the data set declares, or else those that occur, in the order of ``order_labels``.
+
+        Raises:
+            InputError: A label is not UTF-8, or the data cannot be read.
+        """
         if self._names is not None:
             return order_labels({name.lower() for name in self._names})
         column = self._columns["label"]

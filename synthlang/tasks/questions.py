@@ -341,7 +341,7 @@ def _answers(value: Any) -> list[tuple[str, int]]:
 
 
 def answer_columns(features: Mapping[str, Any], name: str) -> list[str]:
-    """Return the names of the columns to read, the required ones first.
+    """Return the names of the columns to read from a data set of questions, the required columns first.
 
     Raises:
         InputError: A required column is missing. The error lists the columns.

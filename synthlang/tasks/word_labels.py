@@ -91,7 +91,11 @@ class WordTask(TaskSet):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The intents, or () for a source without intents."""
+        """The intents, or () for a source without intents.
+
+        Raises:
+            InputError: A row of the source is malformed or cannot be read.
+        """
         return self.source.intents if isinstance(self.source, SlotsSource | HubSource) else ()
 
     def size(self, split: str) -> int | None:

@@ -26,8 +26,13 @@ class _Pairs(Converter):
     """Number of pairs to keep from the start (default: all)."""
 
     def write(self, given: Given, pairs: Iterable[tuple[str, str]], out: Path, names: Sequence[str]) -> dict[str, int]:
-        """Write the pairs to two files in the order of the names, and return the counts of omitted pairs by reason.
+        """Write the pairs to two files in the folder ``out``, and return the counts of omitted pairs by reason.
 
+        Args:
+            given: The downloaded files, whose ``report`` is called with the progress.
+            pairs: The sentence pairs as text.
+            out: The folder.
+            names: Names of the files of the first and the second language.
         Raises:
             InputError: There are not two names.
             DiskError: A file cannot be written.

@@ -15,7 +15,7 @@ from synthlang.files import reading, writing
 
 
 class FirstVectors(Converter):
-    """Write the vectors of the first words, which are the most frequent ones.
+    """Write the vectors of the first words of a file, which are the most frequent words.
 
     The downloaded file may end inside a later line, since only its start need be downloaded.
     """

@@ -43,7 +43,7 @@ class StepRecord(StrictModel):
     fingerprint: str
     """Fingerprint of the library and of the model. For an alignment, it covers the text instead."""
     counts: Mapping[str, int] = {}
-    """Counts of what was done and of what was left out, by reason."""
+    """Numbers of processed parts, such as sentences, by name, and of omitted parts by reason."""
 
 
 class BaseStep(StrictModel):
@@ -100,7 +100,7 @@ class BaseStep(StrictModel):
         Args:
             version: Versions of the library and of the model.
             fingerprint: Fingerprint of the library and of the model, or of an alignment.
-            counts: Counts of what was done and of what was left out, by reason.
+            counts: Numbers of processed parts, such as sentences, by name, and of omitted parts by reason.
         """
         settings = self.model_dump(mode="json", exclude={"amount"}, exclude_none=True)
         return StepRecord(

@@ -1,4 +1,4 @@
-"""The step ``parse``: trees for a text, in a folder of its own."""
+"""The step ``parse``: trees for a text, in a separate folder."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Parse(BaseStep):
     parser: str
     """The parser, such as spacy:en_core_web_sm."""
     tokens: Tokens = "source"
-    """Words and sentences: those of the ``source``, or those of the ``engine``."""
+    """Splitting into words and sentences by the ``source`` of the text or by the ``engine``."""
     morphology: bool | None = None
     """True to write features and lemmas as well, which some languages need (default: False)."""
 

@@ -52,7 +52,7 @@ class Segment(BaseStep):
 
         Args:
             layout: The layout of the data set, a key of LAYOUTS.
-            paths: The files. Only those whose names have the ending ``only`` are changed.
+            paths: The files. Only files whose names have the ending ``only`` are changed.
             tools: Resources with which the step runs.
 
         Raises:

@@ -43,7 +43,7 @@ IRREGULAR = {base: (past, participle) for base, past, participle in table("irreg
 
 
 def plural(noun: str) -> str:
-    """Return the plural form of a singular noun, regular unless words.yaml lists another one."""
+    """Return the plural form of a singular noun, regular unless words.yaml lists an irregular form."""
     return PLURALS.get(noun) or _add_s(noun)
 
 

@@ -320,7 +320,7 @@ def _replaced(columns: Columns, node: Node, form: str) -> Columns:
 
 
 def _swapped(columns: Columns, place: int) -> Columns:
-    """Exchange the form at the 1-based ``place`` with the next one."""
+    """Exchange the form at the 1-based ``place`` with the next form."""
     forms = list(columns["form"])
     forms[place - 1 : place + 1] = forms[place - 1 : place + 1][::-1]
     return {**columns, "form": forms}

@@ -103,7 +103,7 @@ def _contradiction(c: Context, broad: Clause, family: str) -> Pair | None:
 
 
 def _chain(c: Context, broad: Clause) -> Pair | None:
-    """Return (entailing, entailed): a clause and a narrower one, in the order that polarity requires."""
+    """Return (entailing, entailed): a clause and a narrower clause, in the order that polarity requires."""
     down = downward(broad)
     if c.chance(0.5):
         broad = _narrower(c, broad, down) or broad

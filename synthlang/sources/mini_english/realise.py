@@ -84,7 +84,7 @@ class Node:
 
 
 def linearise(root: Node, more: Sequence[str] = ()) -> Columns:
-    """Return the columns form, upos, head, deprel, ner of a tree, and those of feats and lemma that ``more`` has.
+    """Return the columns form, upos, head, deprel and ner of a tree, and the columns of ``more`` (feats, lemma).
 
     The ``place`` of each node is set.
 

@@ -40,7 +40,7 @@ class Domain:
             probability, a clause draws one adjunct from the list.
         taken: Slot of the object, or "" for a domain without an object.
         senses: Senses of the object.
-        receives: Probability of a recipient, for a verb that may have one.
+        receives: Probability of a recipient, for a verb that may have a recipient.
         to: True if every verb may have a recipient after "to".
     """
 
