@@ -66,7 +66,8 @@ def _limited(spec: str) -> str:
 def _smaller_builtin(match: re.Match[str]) -> str:
     options = dict(option.partition("=")[::2] for option in (match[2] or "").split("&") if option)
     for name, most in MOST.items():
-        options[name] = str(min(int(options.get(name, most)), most))
+        given = options.get(name, str(most))
+        options[name] = str(min(int(given), most)) if given.isdecimal() else given  # which the source refuses
     return f"{match[1]}?{'&'.join(f'{name}={value}' for name, value in options.items())}"
 
 

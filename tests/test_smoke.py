@@ -72,6 +72,7 @@ def test_built_in_text_is_cut_short():
         "nli:builtin:mini-english?types=700&sentences=300&dev=7&test=60#dev"
     )
     assert smaller_source("text:a?b") == "text:a?b"
+    assert smaller_source("builtin:mini-english?dev=many") == "builtin:mini-english?dev=many&sentences=300&test=60"
 
 
 def test_a_source_of_ones_own_is_cut_short_by_a_limit():
