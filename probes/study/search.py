@@ -57,7 +57,7 @@ class Search:
 
     Raises:
         InputError: An option is wrong, the store has another format, or the study cannot be searched. Such a study has
-            ``zip``, no axis, no pretraining, or no perplexity at a rung.
+            ``zip``, no axis, only excluded combinations, no pretraining, or no perplexity at a rung.
 
     Attributes:
         store: The store of the stages.
@@ -74,6 +74,9 @@ class Search:
             hint = "write these axes as one axis of grid.product with labels"
             raise InputError("a search cannot draw from zip", path, keys="grid.zip", hint=hint, code="unsupported")
         points = study.grid.model_copy(update={"sample": None, "include": []}).points()
+        if not points:
+            hint = "remove entries from grid.exclude"
+            raise InputError("every combination is excluded", path, keys="grid", hint=hint, code="empty")
         self._points = {tuple(sorted(point.labels.items())): point for point in points}
         labels = [point.labels for point in points]
         self.space = {axis: list(dict.fromkeys(found[axis] for found in labels)) for axis in labels[0]}
