@@ -34,8 +34,8 @@ def write_report(folder: Path, say: Say = unheard, says_excluded: bool = True) -
         says_excluded: False if the caller shows the line about excluded runs itself.
 
     Raises:
-        InputError: study.json or a table cannot be read, a comparison of the study is malformed, or a file has the
-            name of a folder of the report.
+        InputError: study.json or a table cannot be read, a comparison of the study is malformed, all values of a
+            measure under a condition are NaN or infinite, or a file has the name of a folder of the report.
     """
     from probes.report.data import read_study  # with pandas
 

@@ -62,7 +62,7 @@ def shown_p(p: float | None) -> str:
 
 
 def where_bounds(entries: Iterable[Entry], text: str) -> str:
-    """Return a text on intervals, or "" if no entry is an interval with bounds.
+    """Return ``text``, which explains intervals, if an entry is an interval with bounds, else "".
 
     >>> where_bounds([Interval(1.0, None, None, 1, 0.95), 3], "95 % intervals"), where_bounds([], "Bands")
     ('', '')
@@ -72,6 +72,8 @@ def where_bounds(entries: Iterable[Entry], text: str) -> str:
 
 def entry_text(entry: Entry, digits: int = 1) -> str:
     """Return the text of an entry, with the bounds of an interval on a second line.
+
+    Floats and intervals have ``digits`` decimal places.
 
     >>> entry_text(Interval(1.25, -0.5, 3.0, 4, 0.95)), entry_text(None), entry_text(3), entry_text("a")
     ('1.2\\n−0.5 to 3.0', '–', '3', 'a')

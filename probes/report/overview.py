@@ -48,7 +48,7 @@ def main_curve(material: Material, printed: Printed, curves: Sequence[Section | 
     """Return the curve that is the main figure, or None if the main figure has bars.
 
     Args:
-        material: The study. If it has scores, only a curve over an axis with several numbers is chosen.
+        material: The study. If it has scores, a dose–response curve is chosen if an axis has CURVE numbers or more.
         printed: The numbers of papers. If there are any, no curve is chosen.
         curves: The sections with curves, with the section on dose–response first.
     """
@@ -192,7 +192,7 @@ def _supervised(task: str, conditions: Sequence[Condition | None]) -> Iterator[C
 
 
 def _score(condition: Condition | None, measure: str, printed: Printed) -> Entry:
-    """Return Δ or ZS with the printed number."""
+    """Return Δ or ZS with the printed number, FAILED_TRAINING for an excluded run, or None without a score."""
     ours = None if condition is None else condition.interval(measure)
     if condition is None or ours is None:
         return None

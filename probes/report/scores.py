@@ -255,7 +255,10 @@ def conditions_of(table: pd.DataFrame, layout: Layout) -> pd.Series[str]:
 
 
 def metric_name(conditions: Sequence[Condition]) -> str:
-    """Return the metric of a task in words: ``token_accuracy`` becomes "token accuracy"."""
+    """Return the metric of a task in words: ``token_accuracy`` becomes "token accuracy".
+
+    Several metrics are joined by a slash. Without a metric, the result is "the score".
+    """
     names = sorted({c.first.metric.replace("_", " ") for c in conditions if c.first.metric})
     return " / ".join(names) or "the score"
 

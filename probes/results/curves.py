@@ -101,7 +101,10 @@ def _area(x: Floats, y: Floats) -> float:
 
 
 def _steps_to(steps: Floats, distance: Floats) -> Summary:
-    """Return the first step at which ``distance`` [n], which is linear over log step, is at least 0."""
+    """Return the first step at which ``distance`` [n], which is linear over log step, is at least 0.
+
+    If there is no such step, the result is the last step, censored.
+    """
     reached = np.flatnonzero(distance >= 0)
     if not len(reached):
         return Summary(float(steps[-1]), censored=True)

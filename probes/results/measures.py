@@ -81,7 +81,8 @@ def perplexity_values(found: Mapping[str, float]) -> Iterator[Value]:
 def logged_perplexities(run: Path, config: PretrainConfig) -> Iterator[Value]:
     """Yield the perplexities that a run logged at the steps that ``checkpoints.at`` and ``checkpoints.archive`` name.
 
-    The names are those of `perplexity_values`. A run whose config names no steps has none.
+    The last step is included. The names are those of `perplexity_values`. There are no values if the config names no
+    steps.
     """
     named = named_steps(config.checkpoints, config.steps)
     rows = {row["step"]: row for row in read_metrics(run / "metrics.jsonl")} if len(named) > 1 else {}

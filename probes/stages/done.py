@@ -122,9 +122,9 @@ def seconds_of(folder: Path) -> float:
 
 
 def mean_seconds(store: Store, kinds: Iterable[str]) -> dict[str, tuple[float, int]]:
-    """Return kind → (mean seconds, number) of the stages in the store whose notes record a time.
+    """Return kind → (mean seconds, number of stages), over the stages in the store that have a note.
 
-    A kind without such a stage is left out.
+    A kind without such a stage is left out. A note without a time counts as 0 seconds.
 
     Raises:
         InputError: A note cannot be read.

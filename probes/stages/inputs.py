@@ -97,11 +97,17 @@ class Inputs:
                 with_keys(partial(model_path, str(named.name)), *named.place)
 
     def check_source(self, language: Language, source: str, *keys: str) -> None:
-        """Raise InputError for a source that cannot be opened or lacks a column that the language reads."""
+        """Raise InputError for a source that cannot be opened or lacks a column that the language reads.
+
+        ``keys`` precede the key ``source`` in the place of the error.
+        """
         with_keys(lambda: checked_source(language, self.source(source), source), *keys, "source")
 
     def check_parser(self, parser: str | None, *keys: str) -> None:
-        """Raise InputError for a parser that cannot be opened."""
+        """Raise InputError for a parser that cannot be opened. None is no parser.
+
+        ``keys`` precede the key ``parser`` in the place of the error.
+        """
         if parser is not None:
             with_keys(lambda: open_engine(parser), *keys, "parser")
 

@@ -40,6 +40,9 @@ class Making:
         stage: The stage, with its key.
         store: The store with the stage and its parents.
         report: Function that receives the progress.
+
+    Raises:
+        InputError: The table of content hashes in the store cannot be read.
     """
 
     def __init__(self, stage: Stage, store: Store, report: Report) -> None:

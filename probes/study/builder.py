@@ -247,7 +247,10 @@ class CellBuilder:
         return config
 
     def _check_checkpoints(self, name: str, draft: Draft, run: PretrainConfig | None) -> None:
-        """Raise InputError if a probe of all checkpoints lacks a pretraining of this study with several checkpoints."""
+        """Raise InputError if a probe of all checkpoints lacks a pretraining of this study with several checkpoints.
+
+        The cell may not have an adjustment, a fine-tuning before the probes, or a second model.
+        """
         keys = ("probes", name, "checkpoints")
         others = [key for key in ("adjust", "finetuned", "target_model") if draft.sections[key,] is not None]
         if draft.sections["pretrain",] is None or run is None or others:

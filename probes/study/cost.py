@@ -52,7 +52,7 @@ class StageCost:
     Attributes:
         kind: The kind of the stage, or ``fit`` for a fine-tuning.
         tokens: Maximum number of tokens that the model reads, or None if it is unknown.
-        flops: Maximum number of floating-point operations, or 0 if the tokens are unknown.
+        flops: Maximum number of floating-point operations, or 0 if the tokens or the size of the model are unknown.
         precision: Number format of the computation.
         width: Hidden size of the model.
         disk: Bytes of the checkpoints and exports that the stage keeps, or None if they are unknown.

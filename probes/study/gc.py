@@ -141,7 +141,7 @@ class Freed:
         run: The folder of the run.
         keep: The policy that applies.
         paths: The files and folders to delete, all below ``run``.
-        size: Their size in bytes.
+        size: Total size of these files and folders in bytes.
     """
 
     run: Path

@@ -45,7 +45,7 @@ class KindCounts:
 
     @property
     def told(self) -> tuple[str, str]:
-        """Text of the expected time, and text of the evidence for it."""
+        """Text of the expected time, and text of the evidence for it. Both are "" if every stage is finished."""
         if not self.to_do:
             return "", ""
         return ("unknown yet", "") if self.seconds is None else (duration(self.seconds), f"{self.measured} done")

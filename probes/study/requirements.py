@@ -79,17 +79,20 @@ class Requirements:
 
     @property
     def device(self) -> Device:
-        """The device of the estimate: two cores at ``tiny``, else one GPU of which the rate was measured."""
+        """The device of the estimate: two cores at ``tiny``, else one GPU whose rate was measured."""
         return processor(CORES) if self.size == TINY else gpu(KNOWN_GPU)
 
     @property
     def hours(self) -> float:
-        """Estimated hours of pretraining, adjustment and fine-tuning on the device, as far as the tokens are known."""
+        """Estimated hours of pretraining, adjustment and fine-tuning on the device.
+
+        Stages whose operations are not known are left out.
+        """
         return sum(self.device.seconds(one.flops, one.precision, one.width) for one in self.costs) / HOUR
 
     @property
     def is_complete(self) -> bool:
-        """True if the tokens of all stages are known."""
+        """True if the operations of all stages that read tokens are known, so that ``hours`` covers all of them."""
         return not any(one.kind in NOUNS and not one.flops for one in self.costs)
 
     @property

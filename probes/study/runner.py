@@ -122,7 +122,11 @@ class StudyRun:
 
     @property
     def inputs(self) -> list[str]:
-        """The files and folders that the chosen cells read, whether they exist or not."""
+        """The files and folders that the chosen cells read, whether they exist or not.
+
+        Raises:
+            InputError: A path begins with ``~USER``, and the user does not exist.
+        """
         from probes.study.checks import inputs_of
 
         return inputs_of(cell for cell in self._expanded if cell.name in self.chosen)

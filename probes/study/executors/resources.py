@@ -36,7 +36,7 @@ def cuda_devices() -> list[str]:
 
 
 def of_cell(report: Report, cell: str) -> Report:
-    """Return a progress function that puts the name of a cell before each task."""
+    """Return a progress function that puts the name of a cell before each task, or ``report`` itself for ""."""
     if not cell:
         return report
 
