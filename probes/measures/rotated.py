@@ -46,7 +46,7 @@ class MovingMap:
     moves: Role
 
     def of(self, role: Role, rows: Tensor) -> Tensor:
-        """Return the vectors […, d] of one language in the space in which both languages are compared."""
+        """Map vectors ``rows`` […, d] of the language ``role`` to the space in which both languages are compared."""
         if self.map is None:
             return rows
         return self.map.apply(rows) if role == self.moves else self.map.apply_right(rows)
@@ -198,6 +198,9 @@ def linked_codes(given: ProbeInput, corpora: tuple[Corpus, Corpus]) -> tuple[Cod
     """Return the codes of the left and the right word of every word alignment in the fitted sentence pairs.
 
     Both arrays are [n] int64. The codes are indices into the names of the word column of each corpus.
+
+    Raises:
+        InputError: The sentence pairs cannot be read.
     """
     links = given.data.links.take(given.fitted)
     sentence = given.fitted[links.sentence]

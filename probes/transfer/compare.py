@@ -222,6 +222,9 @@ def item_test(
         key: The random key of the permutations.
         rounds: Number of permutations.
         swap: The unit to permute, as in `compare`.
+
+    Raises:
+        InputError: A system has no contributions, or one of them is NaN or infinite.
     """
     if not metric.of_items:
         left, right = (s.sum(axis=0) if swap == "item" else s.reshape(-1, s.shape[-1]) for s in (before, after))

@@ -322,7 +322,7 @@ class TransferConfig(StrictModel):
     def of_fit(self, trained: Literal["source", "target"]) -> TransferConfig:
         """Return the settings with defaults for all keys that do not affect the fit on one language or its dev score.
 
-        Transfers for which this result is equal share the fit.
+        ``trained`` is the language of the fit. Transfers with equal results of this method share the fit.
         """
         rotation = self.rotation
         if rotation is not None and (rotation.map or rotation.normalise or rotation.moves == trained):

@@ -42,7 +42,10 @@ def pick_words(states: Tensor, words: Tensor, subword: str, whole: Tensor) -> Te
 
 
 def word_slots(words: Tensor, subword: str, whole: Tensor) -> Tensor:
-    """Return the columns [r, 1 + k] to read: ``whole`` [r, 1], then the first or last column of ``words`` [r, k, 2]."""
+    """Return the columns [r, 1 + k] to read: ``whole`` [r, 1], then one column of each word in ``words`` [r, k, 2].
+
+    It is the last column of the word for the ``subword`` last, and the first column otherwise.
+    """
     return torch.cat([whole, words[..., 1 if subword == "last" else 0]], dim=1)
 
 

@@ -112,14 +112,22 @@ def facts(transfer: Transfer) -> dict[str, Any]:
 
 
 def of_sets(transfer: Transfer) -> dict[str, Any]:
-    """Return the scores of the majority baseline, and the numbers of items, words and omissions by set, for JSON."""
+    """Return the scores of the majority baseline, and the numbers of items, words and omissions by set, for JSON.
+
+    Raises:
+        InputError: The task cannot encode a set (see ``Task.encode``).
+    """
     sets = {name: items.batch for name, items in transfer.data.sets.items()}
     counts = {name: {"items": len(batch), "words": int(batch.corpus.offsets[-1])} for name, batch in sets.items()}
     return {"majority": transfer.majority, "counts": counts, "drops": drops(transfer)}
 
 
 def drops(transfer: Transfer) -> dict[str, dict[str, int]]:
-    """Return, for each set, the number of items, words or answers left out or changed, by reason."""
+    """Return, for each set, the number of items, words or answers left out or changed, by reason.
+
+    Raises:
+        InputError: The task cannot encode a set (see ``Task.encode``).
+    """
     found = {}
     for name, items in transfer.data.sets.items():
         trained: Role = "target" if name in ("target train", "target dev") else "source"
@@ -133,8 +141,12 @@ def summary(metric: Metric, parts: Sequence[Predictions], name: str) -> dict[str
 
     ``low`` and ``high`` come from a crossed bootstrap over seeds and items, and account for both as random.
     ``seeds_low`` and ``seeds_high`` are Student's t interval over seeds only, or null for one seed. If a search keeps
-    several settings, each of them counts as a seed. Δ is missing without the test ``sup``. ``name`` is the fingerprint
-    of the transfer, which seeds the bootstrap.
+    several settings, each of them counts as a seed. Δ is missing without the test ``sup``.
+
+    Args:
+        metric: The main metric.
+        parts: The predictions for each test, seed and setting.
+        name: The fingerprint of the transfer, which seeds the bootstrap.
     """
     stats: dict[str, list[Floats]] = {}
     ids: dict[str, tuple[str, ...]] = {}

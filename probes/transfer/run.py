@@ -110,7 +110,7 @@ class Transfer:
 
     Raises:
         InputError: The maps or the dictionary of a rotation cannot be read, ``features.subword`` does not suit a
-            decoder, the task has no such main metric, or the training set has too few labels.
+            decoder, the task has no such main metric or rules of scoring, or the training set has too few labels.
     """
 
     def __init__(
@@ -222,7 +222,7 @@ class Transfer:
         return self._encoded[key]
 
     def reading(self, name: str) -> Reading | None:
-        """Return the numbers of words, tokens and unknown tokens of a set, or None for a set in two languages.
+        """Return the numbers of words, tokens and unknown tokens of the set ``name``, or None if it has two languages.
 
         Raises:
             InputError: The transforms of the language work on tokens of another tokenizer than that of the model.
@@ -452,7 +452,11 @@ class Transfer:
 
     @cached_property
     def majority(self) -> dict[str, float]:
-        """The score of the majority baseline by the main metric, in percent from 0 to 100, by the name of the test."""
+        """The score of the majority baseline by the main metric, in percent from 0 to 100, by the name of the test.
+
+        Raises:
+            InputError: The task cannot encode a set (see ``Task.encode``).
+        """
         found = {}
         for test, (names, trained) in self.tests.items():
             train = self.examples(f"{trained} train", trained).gold

@@ -199,7 +199,11 @@ def check_columns(language: Language, splits: Splits) -> None:
 
 
 def with_morphology(splits: Splits, languages: Iterable[Language]) -> Splits:
-    """Add the features and lemmas that the languages read, if the sources have them. The items stay the same."""
+    """Add the features and lemmas that the languages read, if the sources have them. The items stay the same.
+
+    Raises:
+        InputError: A file of a source cannot be read.
+    """
     names = [name for language in languages for name in language.requires]
     read = _with_tasks(splits, lambda task: with_columns(task, names))
     kept = ((name, split, read[name]) for name, split in splits.items())
@@ -225,8 +229,8 @@ def annotated(splits: Splits, parser: str | None, languages: Sequence[Language],
         report: Called with the progress of the parser.
 
     Raises:
-        InputError: The parser is not installed, or has no lemmatizer although a language needs lemmas. Parsing itself
-            starts when items are read.
+        InputError: A file of a source cannot be read, the parser is not installed, or the parser has no lemmatizer
+            although a language needs lemmas. Parsing itself starts when items are read.
     """
     splits = with_morphology(splits, languages)
     if parser is None:

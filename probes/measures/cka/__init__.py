@@ -84,7 +84,7 @@ class CkaConfig(ProbeSettings):
         return tuple(dict.fromkeys(value))
 
     def check_pooling(self, is_causal: bool) -> None:
-        """Raise InputError if a decoder would read sentences at their first token, which sees no other token."""
+        """Raise InputError if a decoder (``is_causal``) would read sentences at <s>, which sees no other token."""
         if is_causal and self.pooling == "first":
             reason = "is first, but in a decoder <s> sees no word"
             raise InputError(reason, keys="cka.pooling", hint="set it to mean", code="conflict")

@@ -67,7 +67,7 @@ def drawn_rows(given: ProbeInput) -> tuple[NDArray[np.int64], int]:
     """Return the indices of the sentence pairs to compare, ascending, and the number of pairs that were not drawn.
 
     Raises:
-        InputError: No sentence pair is left.
+        InputError: The sentence pairs cannot be read, or none is left.
     """
     unlinked = [] if given.config.of(CkaConfig).needs_links else [given.data.unlinked]
     every = np.sort(np.concatenate([given.data.dev, given.fitted, *unlinked]))  # CKA fits no map
@@ -85,6 +85,9 @@ def left_out_of(given: ProbeInput) -> dict[str, int]:
     """Return the number of sentence pairs that cannot be compared, by reason.
 
     Pairs that are too long are counted, and for aligned words also pairs without a word alignment.
+
+    Raises:
+        InputError: The sentence pairs cannot be read.
     """
     reasons = (TOO_LONG, WITHOUT_LINK) if given.config.of(CkaConfig).needs_links else (TOO_LONG,)
     return {reason: count for reason, count in given.data.counts.items() if reason.startswith(reasons)}
@@ -138,9 +141,10 @@ def _cell(values: Sequence[float | None]) -> str:
 
 
 def layer_map(one: Compared, estimator: Estimator, unit: str) -> Drawing | None:
-    """Draw the CKA of all pairs of layers for which it is defined, or return None if there is no such pair.
+    """Draw the CKA of all pairs of layers in one comparison, or return None if no pair has a defined CKA.
 
-    ``unit`` names the items (sentences or linked words) in the note of the figure.
+    Layers without any defined CKA are left out. ``unit`` names the items (sentences or linked words) in the note of the
+    figure.
     """
     table = one.result.table(estimator)
     if table is None:
@@ -172,7 +176,7 @@ def layer_map(one: Compared, estimator: Estimator, unit: str) -> Drawing | None:
 
 
 def layer_lines(found: Sequence[Compared], estimator: Estimator) -> Drawing | None:
-    """Draw the CKA of layers with the same number, with a line per comparison.
+    """Draw the CKA of layers with the same number, with a line for each comparison.
 
     A comparison without a defined value has no line. If there is no line at all, the result is None.
     """

@@ -187,6 +187,9 @@ def linked_states(
 
     A batch has sentences of similar length, and the longest sentences come first. ``sentence`` of a batch has indices
     of ``given.data``, and ``word`` has codes of ``right.corpus``.
+
+    Raises:
+        InputError: The sentence pairs cannot be read.
     """
     data, codes = given.data, right.corpus.form.codes
     for at, of_left, of_right in link_batches(data, rows, left.reader, right.reader, silent, ""):

@@ -103,6 +103,9 @@ def chosen_vectors(given: ProbeInput, chosen: ChosenPairs, layer: tuple[int, int
     """Return the vectors of the left and the right words of n pairs, [n, d] float32 on the CPU.
 
     ``layer`` has the layer to read in the model of the left side, and the layer to read in the model of the right side.
+
+    Raises:
+        InputError: The sentence pairs of ``given`` cannot be read.
     """
     data = given.data
     mask = np.zeros(len(data.links.left), bool)

@@ -75,7 +75,7 @@ def figures(measured: Sequence[Measured], bins: int) -> list[Drawing]:
 
     The probed model is the last one in ``measured``. With several models, there is a figure of the AUC for each kind of
     distance, and otherwise one figure. The AUC without the largest dimensions is that of the probed model, and is drawn
-    only if it was measured.
+    only if it was measured. ``bins`` is the number of bins of the histograms.
     """
     main = measured[-1]
     layers = ", ".join(dict.fromkeys(str(model.shown) for model in measured))
@@ -161,7 +161,10 @@ def _tops(model: Measured, one: Dominance) -> Iterator[list[str]]:
 
 
 def bounds(interval: Interval, form: str = ".3f") -> str:
-    """Return the bounds of an interval as the text of a table cell, or a dash without bounds."""
+    """Return the bounds of an interval as the text of a table cell, or a dash without bounds.
+
+    ``form`` is the format of each bound.
+    """
     return "–" if interval.low is None or interval.high is None else f"{interval.low:{form}} … {interval.high:{form}}"
 
 

@@ -119,8 +119,9 @@ def _of_directions(forward: Any, backward: Any) -> Values:
 def intervals(scores: Mapping[str, Any], asking: Mapping[str, int]) -> Values:
     """Return Wilson's 95 % interval for the main number of each measure: {measure: [low, high]}.
 
-    ``asking`` has the number of queries of each measure, in the direction with fewer queries. Queries are treated as
-    independent.
+    The bounds are in percent. ``scores`` has the scores of each measure. ``asking`` has the number of queries of each
+    measure, in the direction with fewer queries. Queries are treated as independent. A measure without scores or
+    queries has no interval.
     """
     found: Values = {}
     for measure, count in asking.items():

@@ -164,6 +164,9 @@ def subwords_of_types(given: ProbeInput, dictionary: Dictionary, side: int) -> t
 
     A type that is not exactly one known subword has −1. ``side`` is 0 for the other language and 1 for the source
     language.
+
+    Raises:
+        InputError: The sentence pairs cannot be read.
     """
     reader, text = given.reader(ROLES[side]), given.aligned.text
     written, small = (text.left, text.right)[side], dictionary.corpora[side]

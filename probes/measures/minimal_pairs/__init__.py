@@ -18,7 +18,13 @@ SURPRISAL = Measure("bits", PAIRS)
 
 
 def position_name(entry: Mapping[str, Any]) -> str:
-    """Return the name of a position: the number of words after the place of the difference, with its sign."""
+    """Return the name of a position: the number of words after the place of the difference, with its sign.
+
+    ``entry`` is an entry of the list ``positions`` in the results.
+
+    >>> position_name({"position": 2}), position_name({"position": -1})
+    ('+2', '-1')
+    """
     return f"{entry['position']:+d}"
 
 

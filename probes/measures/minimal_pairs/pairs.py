@@ -121,6 +121,9 @@ def around(pairs: ScoredPairs, before: int, after: int) -> list[dict[str, Any]]:
     Returns:
         A mapping for each position, in ascending order, with the keys ``position``, ``pairs``, ``good``, ``bad`` and
         ``difference`` (bad − good, an Interval).
+
+    Raises:
+        InputError: A log probability is NaN or infinite.
     """
     found: dict[int, list[tuple[float, float]]] = {}
     for (good, of_good), (bad, of_bad) in pairs.sides():

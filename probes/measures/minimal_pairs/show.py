@@ -25,7 +25,11 @@ def tables(measured: Sequence[ScoredPairs], rows: Rows, difference: Interval | N
     """Return tables of the accuracies, of the surprisal around the place of the difference, and of examples.
 
     There is a table of surprisal for each language, and the examples are the first EXAMPLES pairs of each language.
-    ``difference`` is the accuracy of the source language minus that of the other language, or None.
+
+    Args:
+        measured: The scored pairs of each language.
+        rows: The surprisal by position, by the name of the language.
+        difference: The accuracy of the source language minus that of the other language, or None if it is not known.
     """
     return [
         _accuracies(measured, difference),
@@ -93,7 +97,8 @@ def figures(measured: Sequence[ScoredPairs], rows: Rows) -> list[Drawing]:
     """Draw the accuracy and, if there are positions, the surprisal around the place of the difference.
 
     The accuracy has a bar for each paradigm. Pairs without paradigms have a bar for each phenomenon, and pairs without
-    phenomena a single bar.
+    phenomena a single bar. ``measured`` has the scored pairs of each language, and ``rows`` has the surprisal by
+    position.
     """
     bars = []
     for pairs in measured:
@@ -121,10 +126,11 @@ def figures(measured: Sequence[ScoredPairs], rows: Rows) -> list[Drawing]:
 
 
 def pair_table(measured: Sequence[ScoredPairs]) -> pa.Table:
-    """Return a row for each pair, with its sentences, their scores, and the surprisal of the words that differ first.
+    """Return a table with a row for each pair of each language: its sentences, their scores, and some surprisals.
 
-    Scores are log probabilities in nats, and surprisal is in bits. ``place`` is the index of these words, from 0. The
-    surprisal is NaN for a sentence that ends before this place.
+    Scores are log probabilities in nats, and surprisal is in bits. ``place`` is the index of the first word in which the
+    two sentences differ, from 0. ``good_surprisal`` and ``bad_surprisal`` are the surprisal of the words at this place,
+    or NaN for a sentence that ends before it.
     """
     rows = []
     for pairs in measured:

@@ -54,7 +54,10 @@ def tables(values: Values, names: Names, kinds: Kinds) -> list[Table]:
 
 
 def read_of(values: Values, layer: int) -> str:
-    """Return the display name of the vectors of a layer, such as ``layer 12, rotated`` or ``static vectors``."""
+    """Return the display name of the vectors of a layer, such as ``layer 12, rotated`` or ``static vectors``.
+
+    ``values`` is the part of probes.json for this probe.
+    """
     if values["static"] is not None:
         return "static vectors"
     return f"layer {layer}" if values["rotation"] is None else f"layer {layer}, rotated"
@@ -173,7 +176,8 @@ PAIRS = {"counted": "pairs that count", "unlike": "pairs not written alike", "li
 def drawn_kind(values: Values) -> str:
     """Return the smallest set of word pairs with at least FEW pairs in each variant. Figures show this set.
 
-    If every smaller set has too few pairs, the result is ``linked``, the set of all pairs.
+    If every smaller set has too few pairs, the result is ``linked``, the set of all pairs. ``values`` is the part of
+    probes.json for this probe.
     """
     for kind in ("counted", "unlike"):
         if all(found["links"][kind] >= FEW for found in values["variants"].values()):
@@ -239,7 +243,10 @@ def _few_pairs(values: Values, settings: RetrievalConfig) -> Iterator[str]:
 
 
 def zero_vectors(by_layer: Mapping[Variant, Sequence[Values]]) -> Iterator[tuple[Variant, int, int]]:
-    """Yield (variant, number of the layer, number of zero vectors) for each layer that has zero vectors."""
+    """Yield (variant, number of the layer, number of zero vectors) for each layer that has zero vectors.
+
+    ``by_layer`` has the results of the layers by variant.
+    """
     for variant, layers in by_layer.items():
         for layer in layers:
             if count := sum(layer["zero_vectors"].values()):

@@ -59,6 +59,9 @@ class Measured:
         """Return the perplexity exp(−Σ log p / Σ units), with a bootstrap interval over sentences.
 
         ``unit`` is one of UNITS, and ``key`` is the key of the random draws.
+
+        Raises:
+            InputError: A log probability is NaN or infinite.
         """
         return bootstrap_metric(self._sums(unit), _perplexities, key)
 
@@ -76,6 +79,9 @@ class Measured:
         """Return the bits per byte, −Σ log₂ p / Σ bytes, with a bootstrap interval over sentences.
 
         ``key`` is the key of the random draws.
+
+        Raises:
+            InputError: A log probability is NaN or infinite.
         """
         return bootstrap_metric(self._sums("byte"), lambda sums: sums[..., 0] / (sums[..., 1] * math.log(2)), key)
 
@@ -207,6 +213,9 @@ def position_lines(measured: Sequence[Measured]) -> Drawing | None:
     """Draw the mean surprisal in bits of the n-th word of a sentence, for n from 1 to PLACES.
 
     A number n with fewer than FEWEST sentences is left out. If all numbers are left out, the result is None.
+
+    Raises:
+        InputError: A log probability is NaN or infinite.
     """
     lines = []
     for one in measured:

@@ -128,7 +128,10 @@ def _language(
 
 
 def candidate_numbers(candidates: tuple[NDArray[np.int64], NDArray[np.int64]], shared: int) -> dict[str, int]:
-    """Return the number of candidates in each language, and of candidates that both languages share."""
+    """Return the number of candidates of the source language (``parent``), of the other one, and of ``shared`` ones.
+
+    ``candidates`` has the ids of the candidates of both languages, the source language first.
+    """
     return {"parent": len(candidates[0]), "other": len(candidates[1]), "shared": shared}
 
 
@@ -203,7 +206,10 @@ def _cells(scores: Mapping[str, Any] | None) -> list[str]:
 
 
 def notes_of(values: Mapping[str, Any]) -> list[str]:
-    """Return notes on missing word pairs, on embeddings that both languages share, and on zero embeddings."""
+    """Return notes on missing word pairs, on embeddings that both languages share, and on zero embeddings.
+
+    ``values`` is the part of probes.json for the probe ``words``.
+    """
     notes = [f"words: {values['reason']}"] if "reason" in values else []
     shared = (values["candidates"] or {}).get("shared", 0)
     if shared:

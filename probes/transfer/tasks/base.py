@@ -176,7 +176,11 @@ class Task(ABC):
 
     @abstractmethod
     def metrics(self) -> dict[str, Metric]:
-        """Return the metrics by name. The first one is the main metric, unless the config names another."""
+        """Return the metrics by name. The first metric is the main metric, unless the config names another one.
+
+        Raises:
+            InputError: The config names unknown rules of scoring.
+        """
 
     @abstractmethod
     def majority(self, train: Sequence[Any], test: Sequence[Any]) -> list[Any]:
@@ -211,7 +215,7 @@ class Task(ABC):
         """Return the metric that selects settings and gives Δ.
 
         Raises:
-            InputError: The task does not have the metric in the config.
+            InputError: The task does not have the metric in the config, or the config names unknown rules of scoring.
         """
         metrics, name = self.metrics(), self.config.score.metric
         if name is None:

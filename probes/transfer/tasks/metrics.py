@@ -63,7 +63,11 @@ def defined(metrics: Iterable[Metric]) -> str | None:
 def item_metric(name: str, values: Callable[[Sequence[Any], Sequence[Any]], ArrayLike], about: str = "") -> Metric:
     """Return the mean of item scores as a metric.
 
-    ``values`` maps (gold, predictions) to scores [items] from 0 to 1, with UNCOUNTED for items that do not count.
+    Args:
+        name: The name of the metric.
+        values: A function from (gold, predictions) to scores [items] from 0 to 1, with UNCOUNTED for items that do not
+            count.
+        about: An explanation for captions, or "".
     """
 
     def stats(gold: Sequence[Any], predictions: Sequence[Any]) -> Floats:

@@ -103,7 +103,7 @@ class PairExamples(Examples):
 
 
 def separators(bert: bool) -> int:
-    """Return the number of special tokens in a row of two texts."""
+    """Return the number of special tokens in a row of two texts: 3 in the form of BERT, else 4 as in RoBERTa."""
     return 3 if bert else 4
 
 

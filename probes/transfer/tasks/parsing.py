@@ -284,7 +284,7 @@ class ParserHead(Head):
 
 
 class Mlp(nn.Module):
-    """A layer that consists of a linear map, a leaky ReLU and dropout."""
+    """A linear map from ``hidden`` to ``width`` dimensions, followed by a leaky ReLU and by dropout."""
 
     def __init__(self, hidden: int, width: int, dropout: float) -> None:
         super().__init__()
@@ -297,5 +297,8 @@ class Mlp(nn.Module):
 
 
 def with_one(x: Tensor) -> Tensor:
-    """Append a constant 1 to vectors [..., d], which gives a bilinear form linear terms and a bias."""
+    """Append a constant 1 to vectors [..., d], and return them as [..., d + 1].
+
+    A bilinear form of such vectors has linear terms and a bias.
+    """
     return torch.cat([x, x.new_ones(*x.shape[:-1], 1)], dim=-1)

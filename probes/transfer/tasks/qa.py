@@ -109,7 +109,11 @@ class Qa(PairTask):
         return AnswerHead(hidden=hidden, dropout=head.dropout, words=head.answer_words, tokens=head.answer_tokens)
 
     def metrics(self) -> dict[str, Metric]:
-        """Return F1 of words and exact match over all questions, and further metrics (see `answer_metrics`)."""
+        """Return F1 of words and exact match over all questions, and further metrics (see `answer_metrics`).
+
+        Raises:
+            InputError: The rules in ``score.answers`` are unknown.
+        """
         return answer_metrics(self.config.score.answers)
 
     def majority(self, train: Sequence[Any], test: Sequence[Any]) -> list[Any]:
@@ -262,6 +266,11 @@ class Windows:
 
 def longest_question(length: int, stride: int, separators: int) -> int:
     """Return the maximum length of a question: at most half a row, and short enough for its windows to advance.
+
+    Args:
+        length: Maximum length of a row in tokens.
+        stride: Overlap of two windows in tokens.
+        separators: Number of special tokens in a row.
 
     Raises:
         InputError: The stride is too large for rows of this length.

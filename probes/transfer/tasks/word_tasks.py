@@ -277,7 +277,10 @@ class TagExamples(WordExamples):
         return self.tags_of(outputs)
 
     def tags_of(self, outputs: Iterable[Iterable[int]]) -> list[list[str]]:
-        """Return the tags of the words of each item, from the classes of the words that were read."""
+        """Return the tags of the words of each item.
+
+        ``outputs`` has the classes of the words that were read, by row. The other words get ``unread``.
+        """
         classes = np.full(len(self.words.read), len(self.tags), np.int64)
         classes[self.words.read] = np.fromiter(chain.from_iterable(outputs), np.int64)
         names = (*self.tags, self.unread)
