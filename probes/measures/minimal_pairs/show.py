@@ -126,11 +126,11 @@ def figures(measured: Sequence[ScoredPairs], rows: Rows) -> list[Drawing]:
 
 
 def pair_table(measured: Sequence[ScoredPairs]) -> pa.Table:
-    """Return a table with a row for each pair of each language: its sentences, their scores, and some surprisals.
+    """Return a table of the sentences of each pair, their scores, and the surprisal of the first words that differ.
 
-    Scores are log probabilities in nats, and surprisal is in bits. ``place`` is the index of the first word in which the
-    two sentences differ, from 0. ``good_surprisal`` and ``bad_surprisal`` are the surprisal of the words at this place,
-    or NaN for a sentence that ends before it.
+    Each language has a row for each pair. Scores are log probabilities in nats, and surprisal is in bits. ``place`` is
+    the index of the first word in which the two sentences differ, from 0. ``good_surprisal`` and ``bad_surprisal`` are
+    the surprisal of the words at this place, or NaN for a sentence that ends before it.
     """
     rows = []
     for pairs in measured:
