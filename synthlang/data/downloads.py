@@ -57,6 +57,11 @@ class Downloads:
         root: The folder of data.
         mirror: A folder, or the address of a mirror (default: the sources themselves).
 
+    Attributes:
+        address: The address of the mirror, or None without such a mirror.
+        is_mirror: True if the mirror is a folder, from which nothing is downloaded.
+        folder: The folder of downloads, or the mirror folder.
+
     Raises:
         InputError: The folder of the mirror does not exist.
     """

@@ -40,8 +40,9 @@ class HubFile:
         revision: The commit.
         name: The path in the repository.
         size: Size in bytes.
-        sha256: SHA-256 of the file if the hub states it, as for all large files.
-        blob: Git blob id of the file (a SHA-1) if the hub states no SHA-256.
+        sha256: SHA-256 of the file in hexadecimal if the hub states it, as for all large files.
+        blob: Git blob id (a SHA-1) that the hub states. It is checked only if there is no SHA-256, since the id of a
+            large file is that of a pointer.
     """
 
     source: HubFiles

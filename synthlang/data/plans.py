@@ -51,7 +51,7 @@ class Job:
 
     @property
     def scratch(self) -> float:
-        """Megabytes of members of archives, which are unpacked until the conversion ends."""
+        """Estimated megabytes of the members of archives, which are unpacked until the conversion ends."""
         convert = self.item.origin.convert
         if convert is None or not any(INSIDE in name for name in convert.inputs):
             return 0.0

@@ -24,7 +24,7 @@ FORMAT = 1
 
 
 class Received(StrictModel):
-    """A downloaded file."""
+    """Record of a downloaded file."""
 
     url: str
     """Address of the file."""
@@ -37,7 +37,7 @@ class Received(StrictModel):
 
 
 class Written(StrictModel):
-    """A written file."""
+    """Record of a file that ``synthlang data fetch`` wrote."""
 
     size: int
     """Size in bytes."""

@@ -62,7 +62,10 @@ class AlignmentErrors:
 
     @cached_property
     def scores(self) -> dict[str, float | None]:
-        """The scores ``aer``, ``precision``, ``recall`` and ``f1`` from 0 to 1, or None if the divisor is 0."""
+        """The scores ``aer``, ``precision``, ``recall`` and ``f1``, 0 to 1, or None if the divisor is 0.
+
+        The equations are at the top of the module.
+        """
         links, sure, in_sure, in_possible = self.sums.sum(axis=0).tolist()
         aer = 1 - (in_sure + in_possible) / (links + sure) if links + sure else None
         precision, recall = in_possible / links if links else None, in_sure / sure if sure else None
@@ -72,7 +75,7 @@ class AlignmentErrors:
         return {"aer": aer, "precision": precision, "recall": recall, "f1": f1}
 
     def to_json(self) -> dict[str, Any]:
-        """Return the scores (see ``scores``), the sums of COLUMNS, and the numbers of scored and skipped ``pairs``."""
+        """Return the scores, the sums of COLUMNS, and the numbers of scored (``pairs``) and of ``skipped`` pairs."""
         sums = dict(zip(COLUMNS, self.sums.sum(axis=0).tolist(), strict=True))
         return {**self.scores, **sums, "pairs": len(self.sums), "skipped": self.skipped}
 

@@ -48,7 +48,7 @@ class Links:
         sure: NDArray[np.bool_],
         sentences: int,
     ) -> Links:
-        """Build from alignments in any order. A sure alignment replaces a possible one of the same words.
+        """Build from alignments in any order. A sure alignment replaces a possible alignment of the same words.
 
         Args:
             sentence: Number of the sentence pair of each alignment, [n].

@@ -143,7 +143,8 @@ class LinkedText:
         right: The right sentences, whose row n translates row n of ``left``.
         links: Word alignments of the sentence pairs.
         fingerprint: Fingerprint of the text and the alignments.
-        counts: Numbers of omitted alignments and of changed places in the text, by reason.
+        counts: Numbers of omitted alignments, removed characters and words that are not in Unicode's form NFC, by
+            reason.
         unit: Unit of the alignments. With ``subword``, the words of both sides are token ids (``in_subwords``).
     """
 

@@ -45,7 +45,7 @@ class ParallelText:
         left: The left sentences.
         right: The right sentences.
         fingerprint: Fingerprint of the text and the rules for words.
-        counts: Numbers of changed or unusual places in the text, by reason.
+        counts: Numbers of removed characters and of words that are not in Unicode's form NFC, by reason.
     """
 
     left: Corpus

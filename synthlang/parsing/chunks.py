@@ -126,7 +126,7 @@ def parse_chunks(
         mode: ``words`` for sentences that are lists of words, ``text`` for lines of text.
         chunks: The chunks, each with at most CHUNK sentences.
         cache: Cache that is read first, and to which new parses are written.
-        workers: Number of processes. With one, the parser runs in this process.
+        workers: Number of worker processes. With one worker, the parser runs in this process.
         devices: CUDA devices, of which each worker process sees one (see ``ordered_map``).
 
     Raises:

@@ -45,7 +45,7 @@ def convert(draft: Draft) -> None:
 
 
 def coordination(draft: Draft) -> None:
-    """Attach every conjunct to the first one and every conjunction to the conjunct after it."""
+    """Attach every conjunct to the first conjunct, and every conjunction to the conjunct after it."""
     for word in draft.having("cc"):
         after = [c for c in draft.children(draft.head[word], "conj") if c > word]
         if after and word > draft.head[word]:

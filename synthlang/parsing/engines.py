@@ -97,10 +97,9 @@ def open_engine(spec: str, convert: bool = True, morphology: bool = False) -> En
 
 
 def one_root(head: Sequence[int], deprel: Sequence[str]) -> tuple[list[int], list[str]]:
-    """Make the first root of a sentence the only one. Later roots depend on it as ``parataxis``.
+    """Return the heads and labels of a sentence with one root. Later roots depend on the first as ``parataxis``.
 
-    spaCy may split a sentence into several. Heads are 1-based, and 0 is the root.
-
+    spaCy may split a given sentence into several sentences, each with a root. Heads are 1-based, and 0 is the root.
     >>> one_root([0, 1, 0], ["ROOT", "obj", "ROOT"])
     ([0, 1, 1], ['root', 'obj', 'parataxis'])
     """

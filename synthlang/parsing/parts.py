@@ -24,7 +24,7 @@ from synthlang.parsing.source import ParsedSource
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a split to parse, which is a number of chunks.
+    """A part of a split to parse: consecutive chunks.
 
     Attributes:
         path: The file of the part. It does not exist if the whole part is in the cache.

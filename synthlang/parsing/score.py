@@ -48,6 +48,9 @@ def score(gold: Iterable[Rows], found: Iterable[Rows], punctuation: bool = True)
         gold: The columns of each gold sentence.
         found: The columns of each parsed sentence, with the same words in the same order.
         punctuation: False to leave out words with the gold label ``punct`` or a subtype of it.
+
+    Raises:
+        ValueError: The numbers of sentences differ.
     """
     words = upos = heads = labels = plain = 0
     for correct, ours in zip(gold, found, strict=True):
@@ -89,9 +92,10 @@ def table(engines: Sequence[tuple[str, Engine]], path: Path) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the scores of an engine, and return the exit code.
+    """Print the scores of an engine on a treebank, and return the exit code, which is 2 for wrong input.
 
-    If the trees of the engine are converted, their scores before the conversion are printed as well.
+    ``arguments`` are the engine and the CoNLL-U file. If the trees of the engine are converted, their scores before the
+    conversion are printed as well.
     """
     if len(arguments) != 2:
         print(USAGE, file=sys.stderr)

@@ -25,6 +25,15 @@ class ParsedSource:
 
     All other columns of the source and of the parser are kept.
 
+    Args:
+        source: The source to parse.
+        engine: The parser.
+        cache: Folder of the cache of parses (default: ``default_cache()``).
+        tokens: See the attribute.
+        workers: Number of worker processes.
+        report: See the attribute (default: no calls).
+        devices: See the attribute.
+
     Raises:
         InputError: ``tokens`` is ``engine`` and the source has other columns than words, or the cache is not a folder.
 
@@ -74,7 +83,7 @@ class ParsedSource:
         return getattr(self.source, "licence", None)
 
     def remarks(self, split: str) -> Mapping[str, int]:
-        """Return counts of changed or suspicious places in the source to parse, by reason (see ``remarks_of``)."""
+        """Return counts of changes, omissions and suspicious words in the source to parse (see ``remarks_of``)."""
         return remarks_of(self.source, split)
 
     def size(self, split: str) -> int | None:

@@ -101,13 +101,16 @@ def size_of(source: object, split: str) -> int | None:
     """Return the approximate number of sentences or items in a split, or None if it is unknown.
 
     The call is cheap and does not read the split. The estimate may improve while the split is read.
+
+    Raises:
+        InputError: The built-in grammar lacks the split.
     """
     size = getattr(source, "size", None)
     return None if size is None else size(split)
 
 
 def remarks_of(source: object, split: str) -> Mapping[str, int]:
-    """Return counts of changed or suspicious places by reason, in the part of a split that has been read.
+    """Return counts of changes, omissions and suspicious words by reason, in the part of a split that has been read.
 
     The counts of a source without the method ``remarks`` are empty.
     """

@@ -39,7 +39,7 @@ class Line(NamedTuple):
 
 
 def column_lines(path: Path, tag: int = 0) -> Iterator[Line]:
-    """Yield the lines of a file of words with tags, with comments told apart from words that begin with ``#``.
+    """Yield the lines of a file of words with tags, where a comment or a blank line has no fields.
 
     Args:
         path: The file.

@@ -95,7 +95,7 @@ class ConlluSource(FileSource):
         self.columns = (*self._plain, *self._tags)
 
     def with_morphology(self, names: Sequence[str]) -> ConlluSource:
-        """Return the source with more of the columns of MORPHOLOGY, as with the options of these names.
+        """Return the source with the columns of MORPHOLOGY in ``names``, as with the options of the same names.
 
         A column is not added if it has no value in the first FIRST_SENTENCES sentences of a file. Output of a parser
         without a lemmatizer has no values in the column ``lemma``, for example.

@@ -205,7 +205,7 @@ class HubSource:
 
     @cached_property
     def intents(self) -> tuple[str, ...]:
-        """The names of the labels of rows (see ``item``), or () without such labels.
+        """The names of the labels of rows (see the argument ``item``), or () without such labels.
 
         Labels that the data set does not declare are found by reading all splits, and are sorted.
 
@@ -230,7 +230,7 @@ class HubSource:
         return rows_in(self._data[split], split) if known is None and not self._plan.is_text else known
 
     def remarks(self, split: str) -> Mapping[str, int]:
-        """Return counts of suspicious places by reason, in the part of a split that has been read."""
+        """Return counts of changes, omissions and suspicious words by reason, in the part of a split that was read."""
         return +self._remarks.get(split, Counter())  # without zeros
 
     def batches(self, split: str) -> Iterator[Corpus]:

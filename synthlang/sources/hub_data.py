@@ -95,7 +95,7 @@ def load_data(name: str) -> Any:
     """Load the splits of the data set ``NAME[:CONFIG]`` of the hub, or of a local folder, as ``open_data`` does.
 
     Raises:
-        InputError: The data set cannot be loaded.
+        InputError: The library ``datasets`` is not installed, or the data set cannot be loaded (see ``open_data``).
     """
     return open_data(name).splits
 

@@ -208,7 +208,7 @@ def _goes_on(words: list[str], start: int, at: int, end: int) -> bool:
 
 @dataclass(frozen=True)
 class SegmentedText:
-    """The words of a text with their places.
+    """The words of a text with their positions in it.
 
     Attributes:
         words: All words.

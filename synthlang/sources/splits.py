@@ -89,7 +89,7 @@ def is_file(path: Path) -> bool:
 def files_by_split(
     path: Path, endings: tuple[str, ...], options: Mapping[str, str] | None = None, *, labelled: bool = True
 ) -> dict[str, Path]:
-    """Return the file of each split.
+    """Return the file of each split of a source, which is a file or a folder.
 
     A single file is the split in its name, else ``train``. The files of a folder are found by their names or
     ``options``.

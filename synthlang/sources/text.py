@@ -153,7 +153,7 @@ class FileSource(ABC):
         return files_read(self.path, self.files, self.endings)
 
     def remarks(self, split: str) -> Mapping[str, int]:
-        """Return counts of changed or suspicious places by reason, in the part of a split that has been read."""
+        """Return counts of changes, omissions and suspicious words by reason, in the part of a split that was read."""
         return +self._remarks.get(split, Counter())  # without zeros
 
     def check(self, split: str) -> None:
@@ -413,7 +413,7 @@ def read_pieces(
     Args:
         path: The file.
         opened: List to which the open file is added, so that the caller can see how far it was read.
-        remarks: Counter of lines in pieces and of control characters.
+        remarks: Counter of lines in pieces, of control characters and of invisible characters.
         longest: Largest number of bytes of a line.
 
     Raises:
@@ -447,7 +447,7 @@ def read_pieces(
 
 
 def _cut(line: bytes) -> int:
-    """Return where to cut an incomplete line: after its last space, else before its last character."""
+    """Return the index at which to cut an incomplete line: after its last space, else before its last character."""
     space = line.rfind(b" ") + 1
     if space:
         return space

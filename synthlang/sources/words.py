@@ -163,7 +163,7 @@ class Faults:
 
     Attributes:
         counts: Counter of the sentences that are left out, or None.
-        read: Number of correct sentences so far. The reader of the file raises it.
+        read: Number of correct sentences so far. The reader of the file increments the number.
         found: Errors of the wrong sentences.
     """
 
@@ -185,7 +185,8 @@ class Faults:
         """Check the number of faults after the whole file.
 
         Raises:
-            InputError: The file has more than one for each hundred correct sentences. The error is the first fault.
+            InputError: The file has more than one fault for each hundred correct sentences. The error is the first
+                fault.
         """
         if 100 * len(self.found) > self.read:
             raise self.found[0]

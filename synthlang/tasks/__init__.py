@@ -75,7 +75,7 @@ def choose(spec: str) -> tuple[str, str | None]:
 
 
 def split_for(task: TaskSet, wanted: str, chosen: str | None, spec: str) -> str:
-    """Return the split of a task to read: the one that the user chose, the only one, or else ``wanted``.
+    """Return the split of a task to read: the chosen split, the only split, or else ``wanted``.
 
     Args:
         task: The task.

@@ -51,7 +51,7 @@ class Answers:
 
 @dataclass(frozen=True)
 class TaskBatch:
-    """A batch of items.
+    """A batch of labelled items with the sentences of their texts.
 
     Attributes:
         corpus: The sentences of all texts, one text after another.

@@ -185,7 +185,7 @@ class ParsedTask(TaskSet):
 
     Args:
         task: The task.
-        parse: Function that returns the parsed source for the source of the task's sentences.
+        parse: Function from the source of the task's sentences to the parsed source.
 
     Raises:
         InputError: The labels of the task are trees, which the parser would replace.
@@ -218,7 +218,8 @@ class ParsedTask(TaskSet):
         """Yield the items of a split in order, without items that have a sentence without a parse.
 
         Raises:
-            InputError: The task lacks the split, or the parser changed words or sentences.
+            InputError: The task lacks the split, an item is malformed, or the parser fails or changed words or
+                sentences.
         """
         self.check(split)
         parsed = filter(len, map(_with_ids, self.source.batches(split)))

@@ -375,7 +375,7 @@ class HubPairs(ReadPairs, HubTask):
 
 
 def columns_of(features: Mapping[str, Any], name: str) -> dict[str, str]:
-    """Return the column of each part of a pair, in the order of NAMES.
+    """Return the column of each part of a pair that a data set of the hub has, in the order of NAMES.
 
     Raises:
         InputError: A required column is missing. The error lists the columns.

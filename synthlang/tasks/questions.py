@@ -291,7 +291,7 @@ class HubQuestions(ReadQuestions, HubTask):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Fingerprint of the columns that are read and the rules for words."""
+        """Fingerprint of the values in the columns that are read, and the rules for words."""
         splits = {split: digest_values(data, self._reads) for split, data in self._data.items()}
         return fingerprint(
             "hub-answers",

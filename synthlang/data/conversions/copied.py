@@ -15,7 +15,7 @@ from synthlang.packed import open_packed
 
 
 class CopiedFiles(Converter):
-    """Copy files, and unpack files whose old but not new names end in .gz."""
+    """Copy files, and unpack a file packed with gzip if its new name does not end in .gz."""
 
     kind: Literal["copy"]
     """Copy files under new names."""

@@ -91,7 +91,7 @@ class PairTable(_Pairs):
     kind: Literal["pair_table"]
     """Translations in columns of a table."""
     table: str
-    """File, or ARCHIVE!MEMBER."""
+    """The table: a file, or ARCHIVE!MEMBER."""
     left: str
     """Column of the first language."""
     right: str

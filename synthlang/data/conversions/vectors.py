@@ -23,7 +23,7 @@ class FirstVectors(Converter):
     kind: Literal["vectors"]
     """Word vectors, from the start of a file."""
     file: str
-    """The file."""
+    """The downloaded file of word vectors."""
     words: int = Field(default=200_000, ge=1)
     """Number of words."""
 

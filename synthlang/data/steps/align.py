@@ -16,7 +16,7 @@ RATES = {"fast_align": 294.0, "eflomal": 918.0}
 
 
 class Align(BaseStep):
-    """Align the words of parallel text as a study does, so that studies need not."""
+    """Align the words of parallel text as a study does, so that studies find the alignment ready."""
 
     unit = "sentence pairs"
     kind: Literal["align"]

@@ -25,9 +25,9 @@ def kind_pair(c: Context, label: str, split: str) -> tuple[Clause, Clause] | Non
     """Draw a premise and a hypothesis with a given label, or return None if this draw has no result.
 
     If X is a K, a premise that asserts X or denies K decides the hypothesis about the other noun. The premise entails
-    this hypothesis if both are positive or both are negated, and contradicts it otherwise. If that is not the wanted
-    label, the premise is about the noun of the hypothesis itself. In a neutral pair, X is not a K, or the premise
-    asserts K or denies X.
+    this hypothesis if both are positive or both are negated, and contradicts it otherwise. If this relation is not the
+    wanted label, the premise is about the noun of the hypothesis itself. In a neutral pair, X is not a K, or the
+    premise asserts K or denies X.
 
     Args:
         c: The context.

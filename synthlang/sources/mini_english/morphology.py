@@ -33,7 +33,7 @@ class Finite(NamedTuple):
     Attributes:
         past: True for the past tense.
         agreement: The form of "be" for the subject: am, is, are.
-        person: Person of the subject.
+        person: Person of the subject, 1 to 3.
     """
 
     past: bool
@@ -61,11 +61,11 @@ def number_of(agreement: str, person: int) -> str:
 
 
 def feats_of(form: str, upos: str) -> str:
-    """Return the features of a word that only its form and its tag determine, or ``_`` for none."""
+    """Return the features that the form and the tag of a word determine, or ``_`` for none."""
     table = {"DET": DETERMINERS, "PRON": PRONOUNS}.get(upos, {})
     return table.get(form) or CLASSES.get(upos, "_")
 
 
 def lemma_of(form: str, upos: str) -> str:
-    """Return the lemma of a word that only its form and its tag determine."""
+    """Return the lemma that the form and the tag of a word determine: "a" for "an", else usually the form itself."""
     return LEMMAS.get(form, form) if upos == "DET" else form

@@ -204,10 +204,10 @@ def negated(plan: Clause) -> Clause:
 
 
 def passive(plan: Clause) -> Clause | None:
-    """Return the passive of a clause, which has the same meaning, or None if a condition is not met.
+    """Return the passive of a clause, which has the same meaning, or None if the clause has no such passive.
 
-    The clause must have a subject and a definite object. It must have no recipient, quantifier, adverb of frequency or
-    progressive.
+    The clause must have a definite object, and a subject without "a", "no" and "every". It must have no recipient,
+    adverb of frequency or progressive.
     """
     noun, subject = plan.object, plan.subject
     if noun is None or subject is None or plan.recipient is not None or plan.frequency:

@@ -124,7 +124,7 @@ def _paragraph(c: Context, index: int, more: Sequence[str]) -> Paragraph:
 
 
 def _context(c: Context, more: Sequence[str]) -> tuple[list[Columns], list[_Told]]:
-    """Draw the sentences of a context, and the place of each fact."""
+    """Draw the sentences of a context, and return them with the facts in each sentence."""
     left = facts(c, 2 + int(c.draw() * 2))
     sentences: list[Columns] = []
     told: list[_Told] = []

@@ -257,7 +257,7 @@ class Utterance:
 
 
 def utterance(c: Context) -> Utterance:
-    """Draw an utterance, whose intent is drawn by its weight."""
+    """Draw an utterance, whose intent is drawn by the weights of grammar.yaml."""
     act = c.weighted("act")
     makers: dict[str, Callable[[Context], Utterance]] = {"request": _request, "cancel": _cancel, "remind": _remind}
     makers |= {"tell": _message, "check": _check}

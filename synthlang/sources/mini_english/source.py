@@ -82,11 +82,11 @@ class MiniEnglish:
 
     @property
     def morphology(self) -> tuple[str, ...]:
-        """The columns that the options add."""
+        """The columns that the fields ``feats`` and ``lemma`` add."""
         return tuple(name for name in MORPHOLOGY if getattr(self, name))
 
     def with_morphology(self, names: Sequence[str]) -> MiniEnglish:
-        """Return the source with the columns of MORPHOLOGY that ``names`` contains in addition to its own columns."""
+        """Return the source with the columns of MORPHOLOGY in ``names`` added."""
         return replace(self, feats=self.feats or "feats" in names, lemma=self.lemma or "lemma" in names)
 
     @property
@@ -100,7 +100,7 @@ class MiniEnglish:
 
     @property
     def lexicon(self) -> Lexicon:
-        """All word forms with their tags."""
+        """The words of all classes, and the tags of each word form."""
         return self.world.lexicon
 
     def size(self, split: str) -> int:

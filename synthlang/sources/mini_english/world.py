@@ -150,8 +150,17 @@ class World:
     """The lexicon, and a vocabulary for each class of words, as a function of (types, seed, zipf).
 
     Attributes:
+        types: Number of word forms.
+        seed: Seed of the lexicon and the preferences.
+        lexicon: The words of all classes.
+        nouns: Vocabulary of the common nouns.
         uses: Vocabulary of the verbs in each of their frames.
+        adjectives: Vocabulary of the adjectives.
         manners: Vocabulary of the adverbs of manner.
+        given: Vocabulary of the given names of people.
+        surnames: Vocabulary of the surnames of people.
+        places: Vocabulary of the names of places.
+        organisations: Vocabulary of the names of organisations.
         adjuncts: Vocabulary of the prepositions that any verb can take.
         modifiers: Vocabulary of the prepositions between two nouns.
         kinds: The noun that names all nouns of a sense ("animal"), by sense.
@@ -234,7 +243,7 @@ class Context:
         return items[int(self.draw() ** sharpness * len(items))]
 
     def weighted(self, name: str) -> str:
-        """Draw one of the choices of grammar.yaml by their weights, which sum to 1."""
+        """Draw one of the choices ``name`` of grammar.yaml by their weights, which sum to 1."""
         level = self.draw()
         for value, weight in CHOICES[name]:
             level -= weight
@@ -246,11 +255,11 @@ class Context:
         """Draw a verb with one of its frames, or return None if no verb fits.
 
         Args:
-            slot: The slot, whose preferences decide.
+            slot: Name of the slot, for which the head has preferences.
             kinds: Kinds of frames, separated by spaces.
             subject: A sense that the frame must allow for the subject, or "" for any.
             taken: A sense that the frame must allow for the object, or "" for any.
-            head: The word whose preferences decide (default: the topic).
+            head: The head, whose preferences decide (default: the topic).
         """
         return self.world.uses.draw(self, head or str(self.topic), slot, f"{kinds}|{subject}|{taken}")
 
