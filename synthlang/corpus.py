@@ -92,12 +92,12 @@ class Sentence:
 
     @property
     def words(self) -> list[str]:
-        """The word forms."""
+        """The forms of the words of the sentence, in order."""
         return self.columns[FORM]
 
     @property
     def text(self) -> str:
-        """The words, separated by single spaces."""
+        """The words of the sentence, separated by single spaces."""
         return " ".join(self.words)
 
 
@@ -149,7 +149,7 @@ class Corpus:
 
     @property
     def form(self) -> Column:
-        """The word forms."""
+        """The column with the form of each word of the batch."""
         return self.columns[FORM]
 
     @property
@@ -159,7 +159,7 @@ class Corpus:
 
     @property
     def sentence_of_word(self) -> NDArray[np.int64]:
-        """Row of each word's sentence, [words]."""
+        """Index in the batch of each word's sentence, [words]."""
         return np.repeat(np.arange(len(self), dtype=np.int64), self.lengths)
 
     @property

@@ -247,7 +247,7 @@ def read_json(path: Path) -> Any:
     """Read the JSON value in a file.
 
     Raises:
-        InputError: The file is missing, cannot be read, or is not JSON in UTF-8.
+        InputError: The file is missing or cannot be read, or its content is not JSON in UTF-8 (see ``json_of``).
     """
     with reading(path):
         return json_of(path.read_bytes(), path)

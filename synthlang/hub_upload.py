@@ -39,7 +39,7 @@ class Repository:
 
     Attributes:
         repo_id: NAME or OWNER/NAME.
-        kind: Kind of the repository.
+        kind: Kind of the repository: a data set or a model.
         note: Commit message.
         files: Path in the repository → content.
         complete: Patterns of paths. The upload deletes files on the hub that match a pattern and are not among
@@ -98,8 +98,8 @@ def hub(token: str | None = None) -> Any:
 def upload(repository: Repository, private: bool = True, api: Any | None = None) -> Uploaded:
     """Upload the files of a repository that the hub does not have with equal content, in one commit.
 
-    The same commit deletes the files on the hub that match a pattern of ``Repository.complete`` and are not among its
-    files. All further files on the hub stay. An interrupted upload changes no file.
+    The same commit deletes the files on the hub that match a pattern of ``Repository.complete`` and are not among
+    ``Repository.files``. All further files on the hub stay. An interrupted upload changes no file.
 
     Args:
         repository: The repository, which is made if it does not exist.

@@ -91,7 +91,10 @@ class Language(StrictModel):
 
     @property
     def fingerprint(self) -> str:
-        """Fingerprint of the settings. The name is a label and is not part of it."""
+        """Fingerprint of the settings, and of the counts and the vocabulary that the language is bound to.
+
+        The name is a label and is not part of the fingerprint.
+        """
         steps = [t.identity() for t in self.transforms]
         subwords = self._subwords.vocabulary.fingerprint if self._subwords and self.on_tokens else None
         parts: dict[str, Any] = {
@@ -384,7 +387,7 @@ def _from_catalogue(spec: str, part: str) -> Language:
 
 
 def beside(data: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Replace each file name in the settings of a language by its path if the file is in ``folder``."""
+    """Return the settings of a language, with each name of a file in ``folder`` replaced by the path of the file."""
     transforms = data.get("transforms")
     if not isinstance(transforms, list):
         return data
@@ -404,7 +407,7 @@ def _with_paths(step: Any, folder: Path) -> Any:
 
 
 def portable(language: Language) -> tuple[dict[str, Any], dict[str, Path]]:
-    """Return the settings with the file names that ``write_spec`` uses, and the file behind each name."""
+    """Return the settings of a language with the file names of ``write_spec``, and the file behind each name."""
     data = language.model_dump(mode="json", round_trip=True)
     files: dict[str, Path] = {}
     for step, transform in zip(data["transforms"], language.transforms, strict=True):

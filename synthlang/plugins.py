@@ -57,7 +57,7 @@ def added(
     name_of: Callable[[Any], str] | None = None,
     instances: bool = False,
 ) -> dict[str, Any]:
-    """Return the plugins of a table, by name.
+    """Import the plugins of a table, and return them by name.
 
     Args:
         group: The table that the plugins extend.

@@ -104,7 +104,7 @@ def silent(task: str, done: int, total: int, note: str) -> None:
 
 
 def unheard(text: str) -> None:
-    """Ignore a message."""
+    """Ignore a message to the user."""
 
 
 def already(count: Count, part: str, amount: int) -> None:
@@ -169,7 +169,7 @@ class Display:
         return Counter(self, task, size)
 
     def message(self, text: str) -> None:
-        """Print a line above the bars."""
+        """Print a text as a line, above the bars on a terminal."""
         self.console.print(text, soft_wrap=True, markup=False, emoji=False)
 
     def _show(self, task: str, done: int, total: int | None, pace: Pace, note: str, ended: bool = False) -> None:

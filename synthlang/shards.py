@@ -64,7 +64,7 @@ class Shards:
 
     @property
     def fingerprint(self) -> str:
-        """The fingerprint in the manifest."""
+        """Fingerprint of everything that determines the token ids, as in the manifest."""
         return str(self.manifest["fingerprint"])
 
     def reading(self, unknown: int) -> Reading:

@@ -71,7 +71,7 @@ _Representer.add_representer(float, _Representer.represent_float)
 
 
 def read_yaml(path: str | PathLike[str]) -> Any:
-    """Return the value of a YAML file.
+    """Read the value of a YAML file as plain data.
 
     Raises:
         InputError: The file is missing, cannot be read or is not UTF-8 text, or ``parse_yaml`` refuses its text. An

@@ -209,7 +209,7 @@ class Vocabulary:
 
 
 def read_tokenizer(path: Path) -> Tokenizer:
-    """Read a tokenizer from its tokenizer.json.
+    """Read a tokenizer from a file tokenizer.json, which is checked first.
 
     Raises:
         InputError: The file is missing, damaged or not a tokenizer.
@@ -344,7 +344,7 @@ class Subwords:
     script: Script | None
 
     def split(self, corpus: Corpus) -> Rewrite:
-        """Replace each word by its tokens.
+        """Return the rewrite that replaces each word by its tokens.
 
         Raises:
             InputError: The vocabulary has no tokens for a word.

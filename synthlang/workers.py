@@ -116,7 +116,7 @@ def plain_main(is_plain: bool = True) -> Iterator[None]:
 
 
 def _start_worker(devices: tuple[str, ...], given: Any) -> None:
-    """Watch the parent of a new worker, and let the worker see the next one of the devices.
+    """Watch the parent of a new worker, and make the next of the devices visible to the worker.
 
     ``given`` is the shared number of workers that have a device. CUDA is not initialised yet.
     """

@@ -343,7 +343,7 @@ def _predictions(examples: Examples, chosen: NDArray[np.int64]) -> list[Any]:
 
 
 def _task(options: Namespace) -> Figures:
-    """Measure our fine-tuning and the Trainer's."""
+    """Measure our fine-tuning and that of the Trainer, and return figures, ratios and settings."""
     with tempfile.TemporaryDirectory() as folder:
         call(write_model, options, folder=folder)
         sides = {"ours": run_ours, "theirs": run_theirs}

@@ -228,6 +228,7 @@ def build_id_dictionary(
     Raises:
         InputError: The run has one language, a dictionary file cannot be used, no pair can be drawn, or the stored
             dictionary is damaged.
+        DiskError: The dictionary cannot be stored.
     """
     names = [language.name for language in id_space.languages]
     if len(names) < 2:
@@ -313,7 +314,7 @@ def _texts(tokenizer: Any, ids: NDArray[np.int64]) -> list[str]:
 
 
 def read_id_dictionary(folder: Path) -> IdDictionary:
-    """Read a stored dictionary and check it against its manifest.
+    """Read a dictionary of ids from its folder, and check its files against the manifest.
 
     Raises:
         InputError: A file is missing or differs from the manifest.

@@ -105,7 +105,7 @@ def _weight(text: str) -> float | None:
 
 
 def write_muse(pairs: Iterable[Pair], path: Path) -> None:
-    """Write pairs with a space between the words.
+    """Write pairs of words in the MUSE format, with a space between the words.
 
     Raises:
         InputError: A word is empty or contains white space.
@@ -210,7 +210,7 @@ class WordDictionary:
 
     @staticmethod
     def of(pairs: list[Pair]) -> WordDictionary:
-        """Build from pairs (source, target)."""
+        """Build a dictionary from pairs (source word, target word), in their order."""
         return WordDictionary(tuple(a for a, _ in pairs), tuple(b for _, b in pairs))
 
     @property
@@ -243,7 +243,7 @@ class WordDictionary:
 
     @property
     def swapped(self) -> WordDictionary:
-        """The pairs in the other direction."""
+        """The dictionary with source and target words swapped."""
         return WordDictionary(self.target, self.source)
 
     def draw(self, spec: DictionarySpec, counts: Mapping[str, int] | None) -> WordDictionary:
@@ -325,7 +325,7 @@ def write_words(
 
 
 def read_words(folder: Path) -> tuple[WordDictionary, dict[str, Any]]:
-    """Read a stored dictionary and its manifest.
+    """Read a dictionary of words and its manifest from a folder that ``write_words`` wrote.
 
     Raises:
         InputError: A file is missing or differs from the manifest.

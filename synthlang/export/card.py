@@ -31,7 +31,7 @@ SIZES = ((0, "n<1K"), (10**3, "1K<n<10K"), (10**4, "10K<n<100K"), (10**5, "100K<
 
 
 def card_config(name: str, files: Mapping[str, str], default: bool = False) -> dict[str, Any]:
-    """Return the header's entry for one configuration.
+    """Return the entry of one configuration in the header of a card.
 
     Args:
         name: Name of the configuration.
@@ -78,7 +78,7 @@ def card_header(
     task_categories: Sequence[str] = (),
     **more: Any,
 ) -> dict[str, Any]:
-    """Return the header as plain data.
+    """Return the YAML header of a card as plain data.
 
     Args:
         configs: The configurations, from ``card_config``.

@@ -43,7 +43,7 @@ SHOWN = 1200  # characters of an example
 def write_language_card(
     manifest: Mapping[str, Any], language: Language, columns: tuple[str, ...], codes: tuple[str, ...], examples: Any
 ) -> str:
-    """Return the text of README.md.
+    """Return the text of README.md, the card of a data set in a derived language.
 
     Args:
         manifest: Content of the manifest, with or without checksums.

@@ -46,7 +46,7 @@ class Strings:
 
     @staticmethod
     def of(strings: Sequence[str]) -> Strings:
-        """Encode strings."""
+        """Encode strings as UTF-8."""
         joined = "".join(strings)
         data = joined.encode("utf-8")
         offsets = np.zeros(len(strings) + 1, np.int32)

@@ -176,6 +176,10 @@ def write_shard(plan: ExportPlan, shard: Shard) -> dict[str, Any]:
 class ShardFiles:
     """The parquet files of a shard, closed by ``stack``. A thread writes a batch while the next batch is derived.
 
+    Args:
+        stack: Stack of contexts that closes the files.
+        paths: Path of the file of each configuration.
+
     Attributes:
         rows: Number of rows of each configuration, complete after ``finish``.
     """
@@ -189,7 +193,10 @@ class ShardFiles:
         self._waiting: Future[None] | None = None
 
     def write(self, tables: Mapping[str, pa.Table]) -> None:
-        """Write a batch in the background. A failure of the previous batch is raised here."""
+        """Write the tables of a batch, one for each configuration, in the background.
+
+        An error of the previous batch is raised here.
+        """
         self.finish()
         for config, table in tables.items():
             if config not in self._writers:
@@ -197,7 +204,7 @@ class ShardFiles:
         self._waiting = self._thread.submit(self._write, tables)
 
     def finish(self) -> None:
-        """Wait until all batches are written. A failure of the last batch is raised here."""
+        """Wait until all batches are written. An error of the last batch is raised here."""
         if self._waiting is not None:
             self._waiting.result()
 

@@ -72,7 +72,7 @@ def can_name(item: Item) -> bool:
 
 
 def check_feature(name: str) -> str:
-    """Return the name of a feature unchanged.
+    """Return the name of a feature unchanged if it has the form of a feature.
 
     Raises:
         ValueError: The name does not have the form of a feature.

@@ -78,7 +78,7 @@ class OrderModel(StrictModel):
 
 
 def read_model(path: Path) -> OrderModel:
-    """Read a model file.
+    """Read an order model from a file, and check its fingerprint.
 
     Raises:
         InputError: The file cannot be read, is not an order model, or does not match its fingerprint.

@@ -291,7 +291,7 @@ def order_import(noun: Path, verb: Path, out: Path, name: str, labels: Scheme = 
 def order_evaluate(
     model: str, treebank: str, held_out: Sequence[str] = ("test",), train: Sequence[str] = (), labels: str = "mapped"
 ) -> dict[str, Any]:
-    """Evaluate a model on splits of a treebank.
+    """Score an order model on splits of a treebank.
 
     See ``synthlang.evaluate_order_model`` for the arguments and the result.
 

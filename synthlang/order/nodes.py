@@ -44,7 +44,7 @@ class Nodes:
 
     @property
     def head(self) -> Ints:
-        """Rows of the heads, [nodes]."""
+        """Row in the batch of the head of each node, [nodes]."""
         return self.rows[:, 0]
 
     def distinct(self) -> tuple[Ints, Ints]:

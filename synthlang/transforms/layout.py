@@ -129,10 +129,10 @@ def hung_on_root(corpus: Corpus, forest: Forest) -> NDArray[np.int32] | None:
 
 
 def attached_anew(rewrite: Rewrite, corpus: Corpus, laid_out: Flags) -> Rewrite:
-    """Attach the final punctuation to the root where the new order would otherwise not be projective.
+    """Return a rewrite with the final punctuation attached to the root where the order would not be projective.
 
-    The punctuation keeps its place while its head moves. ``laid_out`` [sentences] marks the sentences that were
-    projective.
+    ``rewrite`` is the rewrite of ``corpus``. The punctuation keeps its place while its head moves. ``laid_out``
+    [sentences] marks the sentences that were projective.
     """
     derived = rewrite.apply(corpus)
     whole = attach_inserted(derived)
@@ -155,7 +155,7 @@ def final_punctuation(corpus: Corpus) -> Flags:
 
 
 class Layout:
-    """The dependents of a batch as items with a head, a side, a closeness and a layer.
+    """The dependents of a batch as items with a head, a side, a place and a layer.
 
     Attributes:
         forest: The trees of the batch.

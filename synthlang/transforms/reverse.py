@@ -28,7 +28,7 @@ from synthlang.transforms.word_order import Rows
 
 
 class Places(NamedTuple):
-    """Places in sentences with a marker.
+    """Places of markers in sentences.
 
     Attributes:
         offsets: Start of each sentence with its marker, [sentences + 1].
@@ -43,7 +43,7 @@ class Places(NamedTuple):
 
     @staticmethod
     def of(corpus: Corpus, key: int, strength: float, is_marked: bool) -> Places:
-        """Return the places of a batch.
+        """Return the places of the markers of a batch.
 
         Args:
             corpus: The batch.

@@ -100,7 +100,10 @@ class Invert(Reordering):
     """
 
     def order(self, corpus: Corpus, segments: Rows, key: int) -> Rows:
-        """Take row i of a segment [a, b) from row a + b − 1 − i."""
+        """Return for each output word the row of its source word, [words].
+
+        Row i of a segment [a, b) gets the word of row a + b − 1 − i.
+        """
         del corpus, key  # inversion is not random
         segments = cut_segments(segments, self.chunk)
         starts = np.flatnonzero(np.diff(segments, prepend=-1))

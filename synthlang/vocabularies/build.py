@@ -75,7 +75,8 @@ def trained(spec: VocabularySpec, texts: Sequence[Text], store: Store) -> Vocabu
     """Return one BPE of all texts, which is trained if the store lacks it. Memory grows with the word types only.
 
     Raises:
-        InputError: A text cannot be read or derived.
+        InputError: A text cannot be read or derived, or the stored BPE is damaged.
+        DiskError: The BPE cannot be stored.
     """
     parts = {"size": spec.size, "min_frequency": spec.min_frequency, "texts": [text_fingerprint(t) for t in texts]}
     name = fingerprint("vocabulary-training", format=FORMAT, **parts)
@@ -253,6 +254,7 @@ def build_id_space(
     Raises:
         InputError: Two languages have one name, a source has no training split or lacks a column of its language, a
             text cannot be read or derived, or the languages do not fit the kind of vocabulary.
+        DiskError: The vocabulary cannot be stored.
     """
     check_languages(languages)
     if spec.kind == "copied":
@@ -297,7 +299,7 @@ def check_languages(languages: Sequence[SourcedLanguage]) -> None:
 
 
 def bind_words(languages: Sequence[SourcedLanguage], keys: str, value: str) -> tuple[Language, ...]:
-    """Bind the languages to their sources.
+    """Bind languages without transforms of tokens to the word counts of their sources.
 
     Args:
         languages: The languages with their names and sources.

@@ -122,6 +122,7 @@ def extend_tokenizer(
     Raises:
         InputError: The language is unknown, the tokenizer is not WordPiece, BPE or Unigram, no new subword is frequent
             enough, or a text cannot be read or derived.
+        DiskError: The extension cannot be stored.
     """
     if spec.language not in texts:
         reason = f"{spec.language!r} is not a language of the run"
@@ -220,6 +221,7 @@ def hf_id_space(
         InputError: The tokenizer is not supported (see ``read_checkpoint``), or the extension is not possible (see
             ``extend_tokenizer``). Two languages have one name, a source lacks the training split or a column, or a
             language has a transform of tokens.
+        DiskError: The extension cannot be stored.
     """
     check_languages(languages)
     bound = bind_words(languages, "start.model", model)
