@@ -54,15 +54,15 @@ class ProbeInput:
         return self.pretrained.model is self.pretrained.target_model
 
     def body(self, role: Role) -> LanguageModel:
-        """Return the model that reads a language."""
+        """Return the model that reads the language ``role``."""
         return self.pretrained.target_model if role == "target" else self.pretrained.model
 
     def reader(self, role: Role) -> Reader:
-        """Return the reader that tokenizes a language."""
+        """Return the reader that tokenizes the language ``role``."""
         return self.pretrained.target if role == "target" else self.pretrained.source
 
     def name(self, role: Role) -> str:
-        """Return the name of a language in results."""
+        """Return the name of the language ``role`` in results."""
         return self.pretrained.language_name(role)
 
     @property
@@ -121,7 +121,7 @@ class ProbeInput:
         return self.aligned.data
 
     def reads(self, role: Role) -> Reading:
-        """Return the numbers of words, tokens and unknown tokens of the sentence pairs in a language.
+        """Return the numbers of words, tokens and unknown tokens of the sentence pairs in the language ``role``.
 
         Raises:
             InputError: The sentence pairs cannot be read (see `aligned`).
@@ -151,7 +151,7 @@ class ProbeInput:
         return self.data.train
 
     def layers(self, role: Role) -> tuple[int, ...]:
-        """Return the numbers of the layers to read in the model of a language, from 0 for the embeddings.
+        """Return the numbers of the layers to read in the model of the language ``role``, from 0 for the embeddings.
 
         Raises:
             InputError: The model does not have one of the layers of the config, or the config names a layer twice.
@@ -159,7 +159,7 @@ class ProbeInput:
         return self.config.numbers(self.body(role).shape.layers)
 
     def side(self, role: Role, subword: Subword | None = None, layers: tuple[int, ...] | None = None) -> LanguageSide:
-        """Return one language with its reader. ``subword`` and ``layers`` default to those of the config.
+        """Return the language ``role`` with its reader. ``subword`` and ``layers`` default to those of the config.
 
         Raises:
             InputError: The sentence pairs cannot be read, or the model does not have one of the layers of the config.

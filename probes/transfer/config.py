@@ -360,7 +360,11 @@ class TransferConfig(StrictModel):
 
     @model_validator(mode="after")
     def _sound(self) -> TransferConfig:
-        """Check the rules that involve several keys."""
+        """Check the rules that involve several keys.
+
+        Raises:
+            InputError: The settings break a rule.
+        """
         for (key, reason, hint), is_wrong in (self._rules_of_models() | self._rules_of_sets()).items():
             if is_wrong:
                 raise InputError(reason, keys=key, hint=hint, code="conflict")

@@ -122,7 +122,11 @@ def transfer_command(
 
 
 def _opened(model: str, config: TransferConfig) -> Pretrained:
-    """Open the model with the languages of the transfer and the original model of continual learning."""
+    """Open the model with the languages of the transfer, and set the original model of continual learning.
+
+    Raises:
+        InputError: A natural target language has no name, or the model cannot be opened (see `open_pretrained`).
+    """
     natural = config.target is not None
     if natural and config.language is None:
         reason = "is missing, but results need a name for the natural target language"

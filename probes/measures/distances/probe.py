@@ -62,7 +62,12 @@ def distances_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
 
 
 def _layers(given: ProbeInput) -> tuple[tuple[int, ...], tuple[int, ...], int]:
-    """Return the layers of the target and of the source model, ascending, and the index of the layer of the figures."""
+    """Return the layers of the target and of the source model, ascending, and the index of the layer of the figures.
+
+    Raises:
+        InputError: The models differ in hidden size or in the number of layers, or do not read the layer of the
+            figures.
+    """
     target, source = (tuple(sorted(given.layers(role))) for role in ROLES)
     widths = [given.body(role).shape.hidden for role in ROLES]
     if widths[0] != widths[1]:
@@ -91,7 +96,11 @@ def _measure_one(
 def _measure(
     label: str, given: ProbeInput, chosen: ChosenPairs | None, report: Report
 ) -> tuple[Measured, Vectors | None]:
-    """Return the distances in a model, and the vectors for its picture. Errors name the model."""
+    """Return the distances in a model, and the vectors for its picture.
+
+    Raises:
+        InputError: The vectors cannot be measured (see `pair_blocks`). The error names the model.
+    """
     try:
         of_target, of_source, at = _layers(given)
         left, right = given.side("target", layers=of_target), given.side("source", layers=of_source)

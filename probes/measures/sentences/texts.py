@@ -68,7 +68,12 @@ def read_texts(given: ProbeInput) -> dict[Role, LanguageText]:
 
 
 def _derived(text: LanguageText, language: Language, source: Source, settings: SentencesConfig) -> LanguageText:
-    """Return a text of ``source`` in a language, which may have no transforms."""
+    """Return a text of ``source`` in a language. A language without transforms gives the same text.
+
+    Raises:
+        InputError: The language cannot be derived from the text, or does not flag affected sentences although only
+            these are wanted.
+    """
     if not language.transforms:
         return text
     rewrite = bind_language(language, source).rewrite(text.corpus)
@@ -105,7 +110,11 @@ def check_text(settings: SentencesConfig, text: str | None, other: str | None, n
 
 
 def _opened(spec: str, key: str, settings: SentencesConfig) -> Source:
-    """Open the text in the key ``key`` of the settings, and check that it has the split."""
+    """Open the text in the key ``key`` of the settings, and check that it has the split.
+
+    Raises:
+        InputError: The text cannot be opened or lacks the split.
+    """
     try:
         source = open_source(spec)
         check_split(source, settings.split or source.splits[0], spec)
@@ -115,7 +124,11 @@ def _opened(spec: str, key: str, settings: SentencesConfig) -> Source:
 
 
 def _read(source: Source, spec: str, settings: SentencesConfig) -> LanguageText:
-    """Read the first sentences of the split."""
+    """Read the first sentences of the split, at most as many as ``most`` in the settings.
+
+    Raises:
+        InputError: The text cannot be read, or the split has no sentence.
+    """
     split: str = settings.split or next(split for split in ORDER if split in source.splits)
     parts: list[Corpus] = []
     for batch in source.batches(split):

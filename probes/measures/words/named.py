@@ -125,7 +125,11 @@ def _candidates(given: ProbeInput, role: Role) -> _Candidates:
 
 
 def _pairs(path: Path, sides: tuple[_Candidates, _Candidates], same_model: bool) -> tuple[Ids, dict[str, int], str]:
-    """Return the id pairs [n, 2] to compare, counts of dropped pairs by reason, and a note on the use of the file."""
+    """Return the id pairs [n, 2] to compare, counts of dropped pairs by reason, and a note on the use of the file.
+
+    Raises:
+        InputError: The file cannot be read, or no pair is left.
+    """
     words = read_muse(path)
     ids = np.stack([single_tokens(side.reader, [pair[i] for pair in words]) for i, side in enumerate(sides)], axis=1)
     left, counts = np.ones(len(ids), bool), dict[str, int]()

@@ -59,7 +59,11 @@ def words_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
 def _of_run(
     given: ProbeInput, config: PretrainConfig, artifacts: Artifacts, number: int, store: Store, report: Report
 ) -> ProbeResult:
-    """Measure one language of a run. If the model is the run itself, also measure its checkpoints."""
+    """Measure one language of a run. If the model is the run itself, also measure its checkpoints.
+
+    Raises:
+        InputError: Embeddings contain NaN, or the state of the last checkpoint cannot be read.
+    """
     language, run = artifacts.languages[number].name, given.run
 
     def measured(model: LanguageModel, at: str, report: Report = silent) -> dict[str, Any]:

@@ -74,6 +74,9 @@ def _best_tree(scores: NDArray[np.float64]) -> Heads:
 
     In the tables ``level`` and ``score`` [m, m], rows are nodes and columns are heads. The root is 0, and a contracted
     cycle is the last node.
+
+    Raises:
+        InputError: Every tree with one child of the root has a forbidden arc.
     """
     level, score = _tables(scores)
     opened = []

@@ -64,7 +64,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Examples(ABC):
-    """The encoded items of one set in one language.
+    """The encoded items of one set.
 
     Attributes:
         ids: The id of each item.

@@ -169,6 +169,9 @@ class Crf(nn.Module):
     p(tags | sentence) ∝ exp score(tags), where score(y) = start[y₁] + Σᵢ emissions[i, yᵢ] + Σᵢ transitions[yᵢ, yᵢ₊₁] +
     end[yₙ]. Emissions are [r, k, c] with k ≥ 1. In each row of the mask [r, k], words come before padding. A sentence
     without words has one empty path with score 0. Sums use logsumexp, so float32 does not overflow.
+
+    Args:
+        tags: Number c of tags.
     """
 
     def __init__(self, tags: int) -> None:

@@ -71,7 +71,7 @@ class FieldTokens:
         return FieldTokens(encoded.ids.astype(np.int32), encoded.word_offsets.astype(np.int32), texts, form)
 
     def spans(self, texts: Ints) -> tuple[Ints, Ints]:
-        """Return the first token [n] of each of the n texts with these indices, and the number of tokens [n]."""
+        """Return the first token [n] and the number of tokens [n] of the n texts with the indices ``texts``."""
         first = self.words[self.texts[texts]].astype(np.int64)
         return first, self.words[self.texts[texts + 1]] - first
 

@@ -253,8 +253,8 @@ class Windows:
     def over(sizes: Ints, room: Ints, stride: int) -> Windows:
         """Lay windows of at most ``room`` tokens over texts of ``sizes`` tokens, with an overlap of ``stride`` tokens.
 
-        As in the tokenizers of Hugging Face, the first window that reaches the end is the last one. An empty text has
-        one empty window.
+        ``room`` [items] and ``sizes`` [items] have a number for each item. As in the tokenizers of Hugging Face, the
+        first window that reaches the end is the last one. An empty text has one empty window.
         """
         assert (room > stride).all(), "windows must advance"
         step = room - stride
@@ -359,7 +359,8 @@ class AnswerHead(Head):
     def decode(self, states: Tensor, batch: Batch) -> list[Answers]:
         """Return (score of no answer, best spans) for each row. The score of a span is start score plus stop score.
 
-        Ties go to the span that starts first, then to the shorter one.
+        A span is (score, first column, last column), and the best span comes first. Ties go to the span that starts
+        first, then to the shorter one.
         """
         start, stop = self.scores(states).double().cpu().numpy()
         mask = batch.mask.cpu().numpy()
