@@ -83,8 +83,8 @@ class Sentences:
 
     Attributes:
         ids: Ids without sentence tokens, [tokens].
-        word_offsets: First token of each word, [words + 1].
-        offsets: First word of each sentence, [sentences + 1].
+        word_offsets: Index of the first token of each word, [words + 1].
+        offsets: Index of the first word of each sentence, [sentences + 1].
         language: Number of the language, for a model with separate parts for each language.
     """
 
@@ -95,7 +95,7 @@ class Sentences:
 
     @cached_property
     def bounds(self) -> NDArray[np.int64]:
-        """First token of each sentence, [sentences + 1]."""
+        """Index of the first token of each sentence, [sentences + 1]."""
         return self.word_offsets[self.offsets]
 
 

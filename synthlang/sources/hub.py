@@ -142,8 +142,8 @@ class HubSource:
         ids: True to read the names of the rows from the column ``id``, if it is a column of strings.
 
     Raises:
-        InputError: An option is wrong, or the data set cannot be loaded, lacks columns, or has a malformed row before
-            the first word of a split, or a split without a word.
+        InputError: An option is wrong, the data set cannot be loaded or lacks columns, or a split has no word or a
+            malformed row at its start.
         DiskError: The stream of the data set broke off.
     """
 

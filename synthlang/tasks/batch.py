@@ -33,8 +33,8 @@ class Answers:
 
     Attributes:
         item: Row of the item, [answers].
-        start: First word of the answer in the corpus, [answers].
-        stop: First word after the answer, [answers]. All words of an answer belong to one text.
+        start: Index of the first word of the answer in the corpus, [answers].
+        stop: Index after the last word of the answer, [answers]. All words of an answer belong to one text.
     """
 
     item: Rows = field(default_factory=lambda: NO_ROWS)
@@ -91,7 +91,7 @@ class TaskBatch:
 
     @property
     def word_offsets(self) -> Rows:
-        """First word of each text in the corpus, [texts + 1]."""
+        """Index of the first word of each text in the corpus, [texts + 1]."""
         first = np.searchsorted(self.text_of_sentence, np.arange(len(self.field_of_text) + 1))
         return self.corpus.offsets[first]
 
