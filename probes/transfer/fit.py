@@ -140,7 +140,18 @@ def predict(
 
 @dataclass
 class _Fit:
-    """The training loop of a fit. ``further`` is an additional loss of each step."""
+    """The training loop of a fit.
+
+    Attributes:
+        model: The model with its head.
+        train: The training items.
+        dev: The dev sets, of which the first one is that of `fine_tune`.
+        metric: The metric on the dev sets.
+        config: The settings.
+        seed: The seed of the order of rows and of the dropout.
+        further: A function from a step to a loss that is added to the loss of the task, or None.
+        report: Receives the progress.
+    """
 
     model: TaskModel
     train: Examples

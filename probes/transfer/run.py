@@ -146,7 +146,8 @@ class Transfer:
         """The fingerprint of model, data, aligned text and settings. It does not depend on the seed.
 
         Raises:
-            InputError: Aligned text, the maps of a rotation, or the model f⁰ of continual learning cannot be read.
+            InputError: Aligned text, the maps or the dictionary of a rotation, the model f⁰ of continual learning, or
+                the model with the weights of the pooler cannot be read.
         """
         settings = resolved(self.config, lambda _: None)  # the content of data counts, not its paths
         readers = self.pretrained.source, self.pretrained.target
@@ -466,12 +467,16 @@ class Transfer:
 
 
 def check_one_model(config: TransferConfig, has_own_parts: bool, architecture: str = "") -> None:
-    """Raise InputError if the fine-tuned model cannot be saved as one model for both languages.
+    """Check that the fine-tuned model can be saved as one model for both languages.
 
     Args:
         config: The settings of the transfer.
         has_own_parts: True if the model has separate weights or embeddings for its languages.
         architecture: The architecture of the model, or "" if it is not known yet.
+
+    Raises:
+        InputError: The features are frozen, the config has a rotation, or the model is an XLM model or has separate
+            parts. The error is also raised if a combination of the search is not allowed.
     """
     if any(tried.features.tune == "none" for _, tried in combinations(config)):
         reason = "with none, there is no fine-tuned model to save"

@@ -105,14 +105,14 @@ def open_other(model: str, given: ProbeInput, name: str) -> Pretrained:
 
 
 def shared_text(given: ProbeInput, models: Mapping[str, PairReaders]) -> SharedText:
-    """Return the measured sentence pairs that all of ``models`` (readers by the name of a model) can read.
+    """Return the measured sentence pairs that all models can read.
 
     A word alignment stays if every tokenizer has a token for both words. A sentence pair stays if it is short enough
-    for all models.
+    for all models. ``models`` has the readers of each model by its name.
 
     Raises:
-        InputError: No pair is left, a language has tokens as words, or alignments are of subwords that differ between
-            the models.
+        InputError: The sentence pairs cannot be read, no pair is left, a language has tokens as words, or alignments
+            are of subwords that differ between the models.
     """
     rows, whole = given.measured, given.aligned.text
     links = given.data.links.take(rows)

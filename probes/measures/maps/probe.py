@@ -39,6 +39,8 @@ class _Measured:
     """The inputs of the probe that all layers share.
 
     Attributes:
+        given: The input of the probe.
+        config: The settings of the probe.
         layers: The layers of the target and of the source model. Layers at the same index are mapped to each other.
         dictionary: The translations to fit on and to measure on.
         text: The words and sentences to measure on.

@@ -41,7 +41,15 @@ from synthlang.progress import Report, silent
 
 @dataclass(frozen=True, eq=False)
 class _Measured:
-    """The inputs that all layers share: the words and word pairs of each variant, and the source of their vectors."""
+    """The inputs of the probe that all layers share.
+
+    Attributes:
+        given: The input of the probe.
+        config: The settings of the probe.
+        text: The sentence pairs with their word alignments.
+        items: The candidates and aligned word pairs of each variant.
+        source: The source of the word vectors.
+    """
 
     given: ProbeInput
     config: RetrievalConfig

@@ -35,7 +35,10 @@ class _Candidates:
     """The candidate words of one language.
 
     Attributes:
-        ids: The ids of the candidates, ascending.
+        name: The name of the language.
+        model: The model that reads the language.
+        reader: The reader of the language.
+        ids: [n] the ids of the candidates, ascending.
         seen: True if the ids are known to occur in the training text.
         language_ids: True to add the embedding of the language to each row.
     """
@@ -51,7 +54,7 @@ class _Candidates:
         return torch.from_numpy(ids.copy()).to(self.model.norm.weight.device)
 
     def rows(self, ids: Ids) -> Ids:
-        """Return the embedding row of each id."""
+        """Return the number [n] of the embedding row of each id in ``ids`` [n]."""
         with torch.no_grad():
             rows: Ids = self.model.embeddings.rows(self.tensor(ids), self.reader.number).cpu().numpy()
         return rows
