@@ -169,7 +169,7 @@ def bounds(interval: Interval, form: str = ".3f") -> str:
 
 
 def notes(settings: DistancesConfig, measured: Sequence[Measured], same_model: bool) -> list[str]:
-    """Return notes on the pairs, on differences between the models, and on zero vectors.
+    """Return notes on the pairs, on differences between the models, on zero vectors, and on skipped ``dimensions``.
 
     The probed model is the last one in ``measured``. ``same_model`` is True if it reads both languages.
     """

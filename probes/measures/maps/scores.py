@@ -68,6 +68,8 @@ def word_scores(x: Tensor, y: Tensor, dictionary: Dictionary, report: Report) ->
 def context_scores(x: Tensor, y: Tensor, links: NDArray[np.int64], among: str, report: Report) -> Values:
     """Return the accuracy of retrieving aligned words in context: {score: {direction: percent}}.
 
+    The scores and the directions are those of `word_scores`.
+
     Args:
         x: [n, d] vectors of the words of the source language.
         y: [m, d] vectors of the words of the other language.
@@ -90,7 +92,7 @@ def context_scores(x: Tensor, y: Tensor, links: NDArray[np.int64], among: str, r
 def sentence_scores(x: Tensor, y: Tensor, report: Report) -> Values | None:
     """Return the accuracy of sentence retrieval, where row i of ``x`` [n, d] translates row i of ``y`` [n, d].
 
-    The result is {score: {direction: percent}}, or None with fewer than two sentences.
+    The result is {score: {direction: percent}} as in `context_scores`, or None with fewer than two sentences.
 
     Raises:
         InputError: A vector has NaN or infinity.

@@ -56,7 +56,7 @@ class ScoredPairs:
         return list(self.batch.extra["paradigm"])
 
     def sides(self) -> Iterator[tuple[tuple[Words, Floats], tuple[Words, Floats]]]:
-        """Yield the words and their surprisal in bits of both sides of each pair."""
+        """Yield the words and their surprisal −log₂ p in bits, for both sides of each pair."""
         words, bits, offsets = (
             self.batch.corpus.form.values(),
             -self.scored.words / math.log(2),

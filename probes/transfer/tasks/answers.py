@@ -88,9 +88,10 @@ def _words(articles: str, wide: bool, letters: bool) -> Callable[[str], list[str
 def answer_metrics(answers: str = "squad") -> dict[str, Metric]:
     """Return the metrics of answers: F1 and exact match, and accuracy over unanswerable questions.
 
-    F1 and exact match are over all questions, and over answerable ones only (``…_has_answer``). Of several gold
-    answers, the one with the best score counts. An empty prediction is correct only for an unanswerable question.
-    ``answers`` names the rules of normalisation (`rules_of`).
+    F1 is 2 · common words / (words of the gold answer + words of the prediction). F1 and exact match are over all
+    questions, and over answerable ones only (``…_has_answer``). Of several gold answers, the one with the best score
+    counts. For an unanswerable question, only an empty prediction is correct. ``answers`` names the rules of
+    normalisation (`rules_of`).
 
     Raises:
         InputError: The rules are unknown.

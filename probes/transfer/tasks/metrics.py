@@ -147,7 +147,7 @@ def word_accuracy(name: str = "accuracy") -> Metric:
 
 
 def micro_f1(name: str, outside: Sequence[str] = (NOTHING,)) -> Metric:
-    """Return micro F1 of word labels as a metric, which is `f1` of the sums over all words and classes.
+    """Return micro F1 of word labels as a metric, which is `f1` of the counts of all words and classes.
 
     The labels ``outside`` are not counted as classes.
     """
@@ -191,7 +191,10 @@ def class_counts(labels: WordLabels) -> Floats:
 
 
 def mean_f1(sums: Floats) -> Floats:
-    """Map sums of ``class_counts`` [..., 3 · classes] to the mean F1 over classes with a gold label, in percent."""
+    """Map sums of ``class_counts`` [..., 3 · classes] to the mean F1 over classes with a gold label, in percent.
+
+    The F1 of a class is 2 · right / (gold + predicted).
+    """
     right, gold, predicted = np.moveaxis(sums.reshape(*sums.shape[:-1], 3, sums.shape[-1] // 3), -2, 0)
     occurs = gold > 0
     each = 2 * right / np.where(occurs, gold + predicted, 1)
