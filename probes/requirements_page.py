@@ -23,9 +23,13 @@ SIZES = ("lab", "paper", TINY)
 
 def requirements_page() -> str:
     """Return the part as Markdown."""
-    found = {size: list(requirements(size)) for size in SIZES}
+    return page_of([row for size in SIZES for row in requirements(size)])
+
+
+def page_of(everything: Sequence[Requirements]) -> str:
+    """Return the part as Markdown, from the requirements of all studies in the order of their tables."""
+    found = {size: [row for row in everything if row.size == size] for size in SIZES}
     parts = [f"### `{size}`\n\n{_table(size, rows)}\n" for size, rows in found.items()]
-    everything = [row for rows in found.values() for row in rows]
     return "\n".join([*parts, f"### Restricted data\n\n{markdown_table(RESTRICTED, list(_restricted(everything)))}\n"])
 
 

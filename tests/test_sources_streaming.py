@@ -195,6 +195,15 @@ def parsed(source: Any, folder: Path) -> None:
     write_parsed(ParsedSource(source, Chain(str(folder / "log")), folder / "cache"), folder / "out")
 
 
+@pytest.fixture
+def frozen_objects() -> Iterator[None]:
+    """Leave the objects of the process so far out of garbage collections, which makes a collection a batch cheap."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+@pytest.mark.usefixtures("frozen_objects")
 @pytest.mark.parametrize("work", [derived, packed, parsed])
 def test_a_stream_is_held_in_few_batches_however_long_it_is(work, tmp_path, monkeypatch):
     monkeypatch.setattr(run, "SHARD_BATCHES", 2)

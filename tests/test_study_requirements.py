@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from probes.requirements_page import SIZES, requirements_page
+from probes.requirements_page import SIZES, page_of
 from probes.study.requirements import MEASURED, Requirements, requirements
 from synthlang import catalogue
 from synthlang.data.entries import DataSet, entry, names
@@ -27,8 +27,8 @@ def found() -> dict[str, Requirements]:
 
 
 @pytest.fixture(scope="module")
-def page() -> str:
-    return requirements_page()
+def page(found: dict[str, Requirements]) -> str:
+    return page_of(list(found.values()))
 
 
 def test_a_study_at_lab_reads_only_free_data_that_fetch_brings(found):

@@ -186,6 +186,7 @@ class StageKeys:
         # The object itself is kept, so that no other object gets its id.
         self._known: dict[int, tuple[pydantic.BaseModel, str]] = {}
         self._keyed: dict[tuple[Any, ...], tuple[Stage, Stage]] = {}
+        self._fits: dict[tuple[int, Role], tuple[TransferConfig, TransferConfig]] = {}
 
     def settings_of(self, config: pydantic.BaseModel) -> dict[str, Any]:
         """Return the settings of a config as JSON values, with content hashes in place of references."""
@@ -203,6 +204,12 @@ class StageKeys:
         if id(config) not in self._known:
             self._known[id(config)] = config, fingerprint("settings", settings=self.settings_of(config))
         return self._known[id(config)][1]
+
+    def of_fit(self, config: TransferConfig, trained: Role) -> TransferConfig:
+        """Return ``config.of_fit(trained)``, the same object each time, so that it is hashed once."""
+        if (id(config), trained) not in self._fits:
+            self._fits[id(config), trained] = config, config.of_fit(trained)
+        return self._fits[id(config), trained][1]
 
     def model_hash(self, model: Stage | str) -> str | None:
         """Return the hash of a named model, or None for a stage, whose key is covered as that of a parent."""

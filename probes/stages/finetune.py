@@ -74,7 +74,7 @@ class FinetuneStage(ModelStage):
             trained: Language of training: ``source`` or ``target``.
             keys: Cache of the keys of stages.
         """
-        settings = self._settings(self.config.of_fit(trained), keys)
+        settings = self._settings(keys.of_fit(self.config, trained), keys)
         parents = [parent.key for parent in self.parents]
         formats = [FORMAT, *base.DATA_FORMATS]
         return fingerprint("fit", formats=formats, settings=settings, parents=parents, trained=trained)

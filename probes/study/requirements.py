@@ -137,8 +137,9 @@ def requirements_of(name: str) -> Requirements:
 def _of_study(name: str) -> Requirements:
     study, cells = load_study(Path(name), [])
     size = name.rpartition("/")[2]
-    stages = graph(cells, study.seeds, StageKeys()).stages.values()
-    costs = tuple(stage_costs(list(stages), StageKeys(), size))
+    keys = StageKeys()
+    stages = graph(cells, study.seeds, keys).stages.values()
+    costs = tuple(stage_costs(list(stages), keys, size))
     counts = Counter(stage.kind for stage in stages) | Counter(fit=sum(cost.kind == "fit" for cost in costs))
     return Requirements(name, counts, costs, tuple(items(names_of(inputs_of(cells)), Path(ROOT), size)))
 

@@ -432,6 +432,8 @@ def combinations(config: TransferConfig) -> list[tuple[str, TransferConfig]]:
     Raises:
         InputError: A key or a value of the search is not allowed.
     """
+    if not config.search:
+        return [("", config)]
     base = config.model_dump(mode="json", round_trip=True) | {"search": {}}
     found: dict[str, TransferConfig] = {}
     for values in product(*config.search.values()):
