@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from probes.claims.papers import read_claims
+from probes.claims.papers import claims_files, read_about, read_claims
 from probes.claims.verdicts import WORDS
 from probes.report.archive import archive_studies, read_archive
 from probes.report.data import read_study
@@ -96,6 +96,19 @@ def lines_of(text: str) -> list[list[str]]:
     """The rows of the first table, with its header."""
     rows = [line for line in text.splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in rows if not line.startswith("| ---")]
+
+
+def test_claims_without_a_paper_have_a_page_with_the_title_of_their_file(tmp_path):
+    paper_study(tmp_path / "run")
+    config = json.loads((tmp_path / "run" / "study.json").read_text())["config"]
+    change(tmp_path / "run", config={**config, "claims": ["imbalance", "objectives"], "paper": None})
+    folder = tmp_path / "docs" / "findings"
+    archive_studies([tmp_path / "run"], folder / STUDIES)
+    titles = {name: read_about(claims_files(name)[0]) for name in ("imbalance", "objectives")}
+    for name, about in titles.items():
+        assert "[Claims, figures and scores](findings-" + name in section(page(folder), about.title)
+        assert paper(folder, name).startswith(f"# {about.title}\n")
+    assert titles["imbalance"].citation in paper(folder, "imbalance") and not titles["objectives"].citation
 
 
 def test_the_claims_of_a_paper_have_a_line_each_with_both_numbers(project):

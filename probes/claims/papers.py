@@ -209,7 +209,16 @@ class Paper(StrictModel):
         return self
 
 
-class _ClaimsFile(StrictModel):
+class About(StrictModel):
+    """Title and citation of a paper, or of claims without a paper."""
+
+    title: str = ""
+    """Title of the paper or of the claims."""
+    citation: str = ""
+    """The reference to the paper, as text."""
+
+
+class _ClaimsFile(About):
     paper: str | None = None
     claims: list[Claim] = Field(min_length=1)
 
@@ -320,6 +329,16 @@ def read_claims(name: str | Path, folder: Path | None = None) -> tuple[Claim, ..
             except InputError as error:
                 raise error.inside("claims", claim.id, path=path) from error
     return tuple(content.claims)
+
+
+def read_about(path: Path) -> About:
+    """Return the title and the citation in a file of a paper or of claims. Without a title, it is the name of the file.
+
+    Raises:
+        InputError: The file is missing or not YAML.
+    """
+    found = load_yaml(path)
+    return About(title=str(found.get("title", path.stem)), citation=str(found.get("citation", "")))
 
 
 def _check_claim(claim: Claim, labels: AxisLabels) -> None:

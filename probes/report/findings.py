@@ -16,10 +16,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from probes.claims.papers import read_paper
 from probes.figures.drawing import Figure, standalone_svg
 from probes.report.archive import read_archive
-from probes.report.findings_data import Archived, papers_in, papers_of
+from probes.report.findings_data import Archived, about, papers_in, papers_of
 from probes.report.findings_figures import Gallery
 from probes.report.findings_overview import OVERVIEW, overview_sections, read_overview
 from probes.report.findings_paper import Reading, paper_sections, study_sections
@@ -128,7 +127,7 @@ def _pages(
     try:
         for paper in gallery.compared:
             sections = paper_sections(paper, gallery, readings.get(paper, Reading()))
-            yield page_of(page, paper), read_paper(paper).title, sections
+            yield page_of(page, paper), about(paper, gallery.archived).title, sections
         if own:
             yield page_of(page, OWN), OWN_TITLE, list(study_sections(own, gallery, readings))
     except InputError as error:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
-from probes.claims.papers import claims_files, names_in
+from probes.claims.papers import About, claims_files, names_in, read_about, tables_file
 from probes.report.data import Study
 from probes.report.judged import Comparisons, compared
 
@@ -13,14 +14,26 @@ Archived = Mapping[str, Study]
 """Name of an archived study → the study."""
 
 
-def papers_of(study: Study) -> list[str]:
-    """Return the papers whose claims or tables a study names, each once.
+def papers_of(study: Study) -> dict[str, Path]:
+    """Return the papers whose claims or tables a study names: name → file.
+
+    Claims that name no paper count as a paper of their own, which has the name of their file.
 
     Raises:
-        InputError: A name of claims is not in the catalogue, or a file is missing or not YAML.
+        InputError: A name of claims or of a paper is not in the catalogue, or a file is missing or not YAML.
     """
-    claims = [_paper_of_claims(name) for name in names_in(study.config.get("claims"))]
-    return list(dict.fromkeys([*claims, *(name.partition("/")[0] for name in names_in(study.config.get("paper")))]))
+    files = [claims_files(name)[-1] for name in names_in(study.config.get("claims"))]
+    files += [tables_file(name) for name in names_in(study.config.get("paper"))]
+    return {file.stem: file for file in files}
+
+
+def about(paper: str, archived: Archived) -> About:
+    """Return the title and the citation of a paper that an archived study names.
+
+    Raises:
+        InputError: As in ``papers_of``.
+    """
+    return next(read_about(files[paper]) for files in map(papers_of, archived.values()) if paper in files)
 
 
 def papers_in(archived: Archived) -> list[str]:
@@ -51,14 +64,10 @@ def compared_papers(archived: Archived) -> dict[str, Comparisons]:
     for paper in papers_in(archived):
         all_of = compared(list(studies_of(paper, archived).values()))
         found[paper] = all_of._replace(
-            claims=[claim for claim in all_of.claims if _paper_of_claims(claim.file) == paper],
+            claims=[claim for claim in all_of.claims if claims_files(claim.file)[-1].stem == paper],
             tables=[(table, lines) for table, lines in all_of.tables if table.paper == paper],
         )
     return found
-
-
-def _paper_of_claims(name: str) -> str:
-    return claims_files(name)[-1].stem
 
 
 def in_few_words(name: str, text: str) -> str:

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from pydantic import Field
 
-from probes.claims.papers import read_paper
 from probes.claims.planned import STATUSES
 from probes.claims.verdicts import WORDS, Word
+from probes.report.findings_data import about
 from probes.report.findings_figures import Gallery
 from probes.report.judged import PoolVerdict
 from probes.report.numbers import Entry
@@ -124,7 +124,7 @@ def _tally(verdicts: Mapping[str, Sequence[PoolVerdict]]) -> Table:
 def _paper(paper: str, own: PaperSummary, gallery: Gallery, page: str) -> Section:
     blocks: list[Block] = [Paragraph(" ".join(own.summary))] if own.summary else []
     blocks += _picture(own, paper, gallery)
-    return Section(read_paper(paper).title, [*blocks, Links([("Claims, figures and scores", page)])])
+    return Section(about(paper, gallery.archived).title, [*blocks, Links([("Claims, figures and scores", page)])])
 
 
 def _results(results: Sequence[OwnResult], gallery: Gallery, page: str) -> Section:

@@ -8,12 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pydantic import Field
 
 from probes.claims.comparisons import Outcome
-from probes.claims.papers import read_paper
 from probes.claims.planned import Status
 from probes.claims.verdicts import WORDS, Word
 from probes.figures.drawing import Figure, shorten
 from probes.report.data import Study
-from probes.report.findings_data import in_few_words, studies_of
+from probes.report.findings_data import about, in_few_words, studies_of
 from probes.report.findings_figures import Gallery
 from probes.report.judged import JudgedClaim, PoolVerdict
 from probes.report.numbers import Entry
@@ -98,12 +97,13 @@ def paper_sections(paper: str, gallery: Gallery, reading: Reading) -> list[Secti
     Raises:
         InputError: The paper cannot be read, or no figure has one of the names.
     """
-    told, studies = read_paper(paper), studies_of(paper, gallery.archived)
+    told, studies = about(paper, gallery.archived), studies_of(paper, gallery.archived)
+    citation = [Paragraph(told.citation)] if told.citation else []
     claims = gallery.compared[paper].claims
     run = [claim for claim in claims if claim.was_run]
     notes = [note for study in studies.values() for note in _notes(study)]
     figures = gallery.figures(paper, reading.figures)
-    parts = [Section("Reading", [Paragraph(told.citation), *_bullets(reading.text), *_figures(figures), *notes])]
+    parts = [Section("Reading", [*citation, *_bullets(reading.text), *_figures(figures), *notes])]
     if run:
         explained: list[Block] = [Paragraph(_counted(claims)), Paragraph(CAPTION), Bullets(COLUMNS)]
         parts.append(Section("Claims", [*explained, *_by_status(paper, run)]))
