@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from probes.claims.papers import read_claims, read_tables
 from probes.study.cell import Cell
 from probes.study.cells import load_study
 from probes.study.config import StudyConfig
@@ -26,8 +25,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         (muse / f"{language}-en.txt").write_text("maison house\n", encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        for name, read in (("read_claims", read_claims), ("read_tables", read_tables)):
-            patch.setattr(f"probes.study.config.{name}", cache(read))  # many studies name the same
         yield folder
 
 

@@ -320,6 +320,11 @@ def read_claims(name: str | Path, folder: Path | None = None) -> tuple[Claim, ..
             that their paper does not have.
     """
     path = whole_file("claims", str(name), folder)
+    return _claims(path, tuple(map(_state, (path, *_paper_file(path, _state(path))))))
+
+
+@lru_cache(maxsize=32)
+def _claims(path: Path, _versions: tuple[tuple[int, ...], ...]) -> tuple[Claim, ...]:
     content = load(_ClaimsFile, path)
     if content.paper is not None:
         labels = read_paper(content.paper, path.parent).labels
