@@ -206,6 +206,30 @@ def test_labels_of_a_scatter_never_overprint(spread, monkeypatch):
     assert not any(box.contains(*place) for box in found for places in taken for place in places)
 
 
+@pytest.mark.parametrize(("low", "high"), [(0.0, 10.0), (-10.0, 0.0)])
+def test_labels_avoid_an_interval_that_ends_at_zero(low, high, monkeypatch):
+    """The box around the line of the interval, which has the mean in its middle, ends above and below the marker."""
+    boxes = list[Any]()
+
+    def painted(width, height, paint):
+        canvas = Figure(figsize=(width, height))
+        FigureCanvasAgg(canvas)
+        paint(canvas)
+        return ""
+
+    def placed(axes, labels, taken, *more, **style):
+        boxes.extend(taken.tolist())
+        return []
+
+    monkeypatch.setattr(scatter, "draw", painted)
+    monkeypatch.setattr(scatter, "place_labels", placed)
+    point = scatter.Point(50.0, Interval((low + high) / 2, low, high, 3, 0.95), "x", "a", "")
+    scatter.delta_scatter("s", "pos", [point], {"a": "#123456"}, "Δ", scatter.Across("a", "a"))
+    marker, line = boxes
+    assert line[3] > marker[3] and line[1] < marker[1]
+    assert line[3] - marker[3] == pytest.approx(marker[1] - line[1])
+
+
 def test_bins_of_rank_difference_are_equally_full_and_wilson():
     random = np.random.default_rng(0)
     size = random.permutation(1000)

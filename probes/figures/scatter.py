@@ -145,9 +145,8 @@ def _label(canvas: Canvas, axes: Axes, points: Sequence[Point], conditions: Sequ
     taken = []
     for point in points:
         delta = point.delta.shown
-        (x, y), (_, low), (_, high) = axes.transData.transform(
-            [(point.x, value) for value in (delta.mean, delta.low or delta.mean, delta.high or delta.mean)]
-        )
+        bounds = [delta.mean if bound is None else bound for bound in (delta.low, delta.high)]
+        (x, y), (_, low), (_, high) = axes.transData.transform([(point.x, value) for value in (delta.mean, *bounds)])
         taken += [(x - 5, y - 5, x + 5, y + 5), (x - 1, low, x + 1, high)]
     for name, group in conditions:
         text = shorten(", ".join(filter(None, (name, group))), 26)
