@@ -53,6 +53,13 @@ def test_options_that_are_refused():
     refusal(open_pretrained, "/nowhere/at/all", None)
 
 
+@pytest.mark.parametrize("options", [{}, {"test": "a"}, {"train": "a"}])
+@pytest.mark.parametrize("value", ["conllu:x", "[a, b]", "5"])
+def test_a_target_in_the_config_must_be_a_section(options, value, tmp_path):
+    (tmp_path / "a.yaml").write_text(f"task: pos\ntarget: {value}\n")
+    assert refused(read_transfer_config, tmp_path / "a.yaml", {}, options, []) == ("a.yaml target", "type")
+
+
 def searched(**search) -> TransferConfig:
     return parse(TransferConfig, {"search": {key.replace("__", "."): values for key, values in search.items()}})
 

@@ -49,11 +49,12 @@ def read_transfer_config(
     data = {} if path is None else load_yaml(path, "transfer")
     data |= {key: value for key, value in options.items() if value is not None}
     named = {key: value for key, value in target.items() if value is not None}
-    if named and "test" not in named and "test" not in (data.get("target") or {}):
-        reason = "is missing, but a target language with training or dev items also needs test items"
-        raise InputError(reason, "--target-test", hint="add --target-test SOURCE", code="missing")
-    if named:
-        data["target"] = {**(data.get("target") or {}), **named}
+    items = data.get("target") or {}
+    if named and isinstance(items, Mapping):  # ``parse`` refuses any other value
+        if "test" not in named and "test" not in items:
+            reason = "is missing, but a target language with training or dev items also needs test items"
+            raise InputError(reason, "--target-test", hint="add --target-test SOURCE", code="missing")
+        data["target"] = {**items, **named}
     return parse(TransferConfig, override(data, overrides), path or "transfer")
 
 
