@@ -61,6 +61,8 @@ def show(
     """
     if not temperature > 0.0 or not np.isfinite(temperature):
         raise InputError(f"must be a number above 0, not {temperature}", keys="temperature", code="range")
+    if not 0.0 <= substrate_weight <= 1.0:
+        raise InputError(f"must be from 0 to 1, not {substrate_weight}", keys="substrate_weight", code="range")
     block = _find(conllu, sentence)
     loaded = load_model(model)
     mixed = load_model(substrate) if substrate else None
