@@ -62,7 +62,9 @@ def parse(
         Number of sentences of each split. The mapping is empty if ``wait`` is False.
 
     Raises:
-        InputError: The source, the parser or Slurm is missing, a job failed, or two options exclude each other.
+        InputError: The source, the parser or Slurm is missing, the parser or a job fails, a split has no parsed
+            sentence, ``out`` has other content, an option is wrong, or two options exclude each other.
+        DiskError: A file cannot be written.
     """
     import synthlang
     from probes.study.executors.resources import cuda_devices
@@ -91,7 +93,11 @@ def parse(
 
 
 def _check_parse(executor: str, workers: int | None, retry: int, job_sentences: int | None) -> None:
-    """Raise InputError for an option of ``parse`` that has no effect with the executor."""
+    """Check that the options of ``parse`` have an effect with the executor.
+
+    Raises:
+        InputError: An option has no effect.
+    """
     if workers is not None and executor == "slurm":
         reason, hint = "the option has no effect on jobs", "give the processors of a job, as in --slurm cpus=4"
         raise InputError(reason, "--workers", hint=hint, code="no_effect")
@@ -137,8 +143,9 @@ def probe(
         The content of ``probes.json``.
 
     Raises:
-        InputError: The model, the config or the text cannot be read, an argument is wrong, or a probe fails. Probes
-            that ended before the failure are written.
+        InputError: The model, the config or the text cannot be read, an argument is wrong, or a probe fails. The
+            results of probes that ended before the failure are written.
+        DiskError: A file cannot be written.
     """
     from probes.measures.probe_command import probe_command, probe_names, read_probe_config
     from synthlang.config import assignments
@@ -193,6 +200,7 @@ def run_transfer(
     Raises:
         InputError: The model, the config or the items cannot be read or used, an argument is wrong, ``out`` has the
             result of another transfer, or training diverges.
+        DiskError: A file cannot be written.
     """
     from probes.transfer.transfer_command import read_transfer_config, transfer_command
     from synthlang.config import assignments
@@ -256,7 +264,9 @@ def align(
         Error rates by method of combining the directions. The mapping is empty without a gold standard.
 
     Raises:
-        InputError: A file cannot be read, or options exclude each other.
+        InputError: A file cannot be read or does not match the text, the text has no sentence pair, options exclude
+            each other, or the aligner is missing or fails.
+        DiskError: A file cannot be written.
     """
     from probes.statistics import alignment_interval
     from synthlang.parallel.align_command import AlignOptions, align_command
@@ -302,6 +312,7 @@ def correlate(
     Raises:
         InputError: A file is not a table, a column is missing, no row has numbers in both columns, or an argument is
             wrong.
+        DiskError: A file cannot be written.
     """
     from probes.correlation import CorrelateOptions, correlate_command
 
@@ -336,6 +347,7 @@ def run_study(
     Raises:
         InputError: The study or an option is wrong, data are missing, or the forecast is too high (see
             ``StudyOptions.yes``).
+        DiskError: A file cannot be written.
         SystemExit: With code 143 after SIGTERM.
     """
     from probes.commands import run_study as run
@@ -361,7 +373,7 @@ def push(
     Args:
         folder: A study, a data set folder of ``derive``, a finished run, or ``RUN/export/LANGUAGE``.
         repo: OWNER/NAME, for all folders but a study.
-        to: OWNER or OWNER/PREFIX, for a study.
+        to: OWNER or OWNER/PREFIX of the repositories of a study (default of the prefix: the study's name).
         public: True to make new repositories public. They are private by default.
         partial: True to leave out unfinished cells, damaged models and models without weights.
         dry_run: True to print what would be uploaded, and upload nothing.
@@ -382,7 +394,8 @@ def write_new_study(path: str | Path) -> None:
     """Write a small study file with comments, as a starting point for a new study.
 
     Raises:
-        InputError: The file exists, or cannot be written.
+        InputError: The file exists.
+        DiskError: The file cannot be written.
     """
     from probes.commands import write_new_study as write
 
@@ -411,7 +424,7 @@ def search_study(
         steps to perplexity.
 
     Raises:
-        InputError: The study or an option is wrong, or Optuna is not installed.
+        InputError: The study or an option is wrong, data are missing, or Optuna is not installed.
         SystemExit: With code 143 after SIGTERM.
     """
     from probes.study.search_command import search_command
@@ -432,7 +445,7 @@ def list_data(
         to: The folder of data.
 
     Raises:
-        InputError: A name or the size is unknown, or the study cannot be read.
+        InputError: A name or the size is unknown, the study cannot be read, or the record of the folder is damaged.
     """
     from probes.data_commands import list_data as run
 
@@ -451,10 +464,10 @@ def fetch_data(
     workers: int = 1,
     ask: bool = False,
 ) -> list[str]:
-    """Fetch data sets by name or of a study (see ``synthlang.data.fetch``), and return the names of those written.
+    """Fetch data sets by name or by study (see ``synthlang.data.fetch``), and return the names of the written ones.
 
     Args:
-        names: Names of the catalogue.
+        names: Names of the catalogue (default: only those of the study).
         study: A study whose data sets are added: a YAML file, or a name.
         size: Size of the study. ``lab`` has free sources only.
         to: The folder of data.
@@ -465,8 +478,8 @@ def fetch_data(
         ask: True to request consent on the terminal before anything is downloaded.
 
     Raises:
-        InputError: Nothing is named, a name or the size is unknown, there is no consent, or a data set cannot be
-            fetched.
+        InputError: Neither a name nor a study is given, a name or the size is unknown, the study cannot be read, a data
+            set cannot be fetched, or with ``ask`` there is no terminal.
     """
     from probes.data_commands import FetchOptions
     from probes.data_commands import fetch_data as run
@@ -477,7 +490,9 @@ def fetch_data(
 
 
 def check_data(names: Sequence[str] = (), *, to: str | Path = "data") -> bool:
-    """Check data sets (see ``synthlang.data.check``), print a line on each, and return True if all are sound.
+    """Check data sets, print a line about each data set, and return True if all are undamaged and readable.
+
+    See ``synthlang.data.check`` for the checks. If the folder has no data set, the result is True.
 
     Args:
         names: Names of the catalogue (default: all data sets that are in the folder).
@@ -495,7 +510,8 @@ def write_report(folders: Sequence[str | Path], out: str | Path | None = None) -
     """Write the report of each study folder again, or one joint report in ``out``.
 
     Raises:
-        InputError: A folder is not that of a study, or its results cannot be read.
+        InputError: A folder is not a study folder, or its results cannot be read.
+        DiskError: A file cannot be written.
     """
     from probes.commands import write_reports
 
@@ -511,8 +527,9 @@ def write_findings(folder: str | Path, archive: Sequence[str | Path] = (), out: 
         out: The first page (default: FOLDER.md). The other pages are written beside it.
 
     Raises:
-        InputError: A folder in ``archive`` is not that of a study, the archive has no studies or is damaged, or a page
+        InputError: A folder in ``archive`` is not a study folder, the archive has no studies or is damaged, or a page
             would replace a file that this function did not write.
+        DiskError: A file cannot be written.
     """
     from probes.commands import write_findings_page
 
@@ -522,9 +539,10 @@ def write_findings(folder: str | Path, archive: Sequence[str | Path] = (), out: 
 def collect_garbage(
     folders: Sequence[str | Path], keep: str | None = None, *, unused: bool = False, dry_run: bool = False
 ) -> None:
-    """Delete weights of finished runs that no unfinished cell of any study in the store needs.
+    """Delete the weights of finished runs, unless an unfinished cell of a study in the store needs them.
 
-    Runs that another study of the store keeps by its own policy, or that a study names by a path, stay.
+    The weights of a run also stay if the policy of another study in the store keeps them, or if a study names the run
+    by its path.
 
     Args:
         folders: Study folders.
@@ -534,7 +552,7 @@ def collect_garbage(
         dry_run: True to verify the store and print the runs whose weights would be deleted, but delete nothing.
 
     Raises:
-        InputError: A folder is not that of a study, or ``keep`` is unknown.
+        InputError: A folder is not a study folder, or ``keep`` is unknown.
     """
     from probes.commands import collect_garbage as collect
 
@@ -545,7 +563,7 @@ def check_installation() -> bool:
     """Print the required packages and their installed versions, and facts about the machine.
 
     Returns:
-        False if a required package is missing or has a wrong version. Packages of extras do not count.
+        True if all required packages are installed in a required version. Packages of extras do not count.
 
     Raises:
         InputError: The program itself is not installed as a package.

@@ -112,7 +112,7 @@ def doctor() -> None:
 
 
 def _with_source(error: InputError) -> InputError:
-    """Return an error about a missing file with the command that fetches it, if it is of the catalogue of data sets."""
+    """Add to the error for a missing file of a data set the command that fetches the data set."""
     if not error.absent:
         return error
     from synthlang.data.entries import name_of

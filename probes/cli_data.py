@@ -73,7 +73,7 @@ def fetch(
     ] = 1,
     yes: Annotated[bool, option("Consent to the download and the steps, without a question.", "--yes")] = False,
 ) -> None:
-    """Fetch data sets: download, verify and convert them, and run the steps after it.
+    """Fetch data sets: download, verify and convert them, and run their steps, such as parsing.
 
     An interrupted fetch continues with the same command.
     """

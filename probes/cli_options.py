@@ -16,7 +16,7 @@ class Commands(typer.Typer):
     """Commands that expand ``~`` in paths. A shell does not expand it in ``--out=~/x``."""
 
     def command(self, *args: Any, **options: Any) -> Callable[[Any], Any]:
-        """Register a function as a command, as Typer does."""
+        """Register a function as a command, as Typer does. Paths among its arguments are expanded."""
         register = super().command(*args, **options)
 
         def registered(function: Callable[..., None]) -> Callable[..., None]:
@@ -37,7 +37,7 @@ def _at_home(value: Any) -> Any:
 
 
 def option(help_text: str, *names: str, **more: Any) -> Any:
-    """Declare an option. Its name is that of the parameter unless ``names`` are given. Typer receives ``more``."""
+    """Declare an option with ``names`` (default: the name of the parameter). Typer receives ``more``."""
     return typer.Option(*names, help=help_text, **more)
 
 
@@ -58,7 +58,7 @@ def argument(help_text: str, **more: Any) -> Any:
 
 
 def names_of(*kinds: str) -> dict[str, Callable[[str], list[str]]]:
-    """Return shell completion of catalogue names, as keywords of ``option`` or ``argument``."""
+    """Return shell completion of the catalogue names of ``kinds``, as keywords of ``option`` or ``argument``."""
 
     def begun(incomplete: str) -> list[str]:
         from synthlang.catalogue import names

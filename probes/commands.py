@@ -45,12 +45,19 @@ FAILED = 20
 def run_study(name: Path, out: Path | None, options: StudyOptions, overrides: list[str]) -> StudyRun:
     """Run a study, and print its table of results and its failed cells.
 
-    A table of more than ROWS rows is not printed, and of the failed cells only the first FAILED. With ``dry_run`` or
+    A table of more than ROWS rows is not printed. At most FAILED failed cells are printed. With ``dry_run`` or
     ``verify``, nothing is run and the plan is printed, together with the state of the data sets (``dry_run``) or the
     damaged files (``verify``).
 
+    Args:
+        name: A YAML file, or the name of a study.
+        out: The study folder (default: ``runs/NAME``).
+        options: Executor, workers, store, selected cells and more.
+        overrides: Texts of the form ``KEY=VALUE``.
+
     Raises:
         InputError: The study or an option is wrong, data are missing, or the forecast is too high.
+        DiskError: A file cannot be written.
         SystemExit: With code 143 after SIGTERM.
     """
     try:
@@ -93,7 +100,7 @@ def run_study(name: Path, out: Path | None, options: StudyOptions, overrides: li
 
 
 def _say_failed(console: Console, run: StudyRun, out: Path) -> None:
-    """Print the errors of the first FAILED failed cells, and the number of the others."""
+    """Print the errors of the first FAILED failed cells, and the number of further failed cells."""
     failed = [cell for cell in run.cells if cell.status == "failed"]
     for cell in failed[:FAILED]:
         _say(console, f"failed {cell.name}: {cell.error} (log: {out / LOGS / cell.log_name})", "red")
@@ -135,7 +142,7 @@ def _say_requirements(config: Path) -> None:
 
 
 def _say_data(config: Path, data: Sequence[str]) -> None:
-    """Print how many of these data sets are there, and a line on each missing one."""
+    """Print how many of the data sets are present, and a line about each missing data set."""
     from synthlang.data.sizes import size_text
     from synthlang.data.state import items, left_line
 
@@ -171,7 +178,11 @@ def _say_damage(root: Path) -> None:
 
 
 def _opened(name: Path, out: Path | None, options: StudyOptions, overrides: list[str]) -> StudyRun:
-    """Load and check a study without writing anything."""
+    """Load and check a study without writing anything.
+
+    Raises:
+        InputError: The study or an option is wrong, or data are missing.
+    """
     options.check()
     read_options(options.slurm)
     config = sized(name, options.size)
@@ -188,7 +199,8 @@ def write_new_study(path: Path) -> None:
     """Write the study file of ``--init``, and print the next commands.
 
     Raises:
-        InputError: The file exists, or cannot be written.
+        InputError: The file exists.
+        DiskError: The file cannot be written.
     """
     from probes.study.new_study import write_new_study as write
 
@@ -212,7 +224,7 @@ def _naming_tiny(config: Path, overrides: Sequence[str] = ()) -> Iterator[None]:
 
 
 def fetch_command(config: Path, names: Sequence[str] = ()) -> str:
-    """Return the command that fetches the data of a study, or the data sets named.
+    """Return the command that fetches the data sets ``names``, or by default all data of a study.
 
     >>> fetch_command(Path("align_mlm-table3/lab")), fetch_command(Path("my.yaml")), fetch_command(Path("a/lab"), ["b"])
     ('synthlang data fetch --for align_mlm-table3 --size lab', 'synthlang data fetch --for my.yaml', \
@@ -227,7 +239,8 @@ def write_reports(folders: list[Path], out: Path | None = None) -> None:
     """Write the reports of study folders again, or one joint report in ``out``, and print the path of each.
 
     Raises:
-        InputError: A folder is not that of a study, or its results cannot be read.
+        InputError: A folder is not a study folder, or its results cannot be read.
+        DiskError: A file cannot be written.
     """
     _check_studies(folders)
     say = partial(_say, Console(stderr=True))
@@ -247,8 +260,9 @@ def write_findings_page(folder: Path, keep: list[Path], out: Path | None = None)
         out: The first page (default: FOLDER.md). The other pages are written beside it.
 
     Raises:
-        InputError: A folder in ``keep`` is not that of a study, the archive has no studies or is damaged, or a page
+        InputError: A folder in ``keep`` is not a study folder, the archive has no studies or is damaged, or a page
             would replace a file that this function did not write.
+        DiskError: A file cannot be written.
     """
     from probes.report.archive import archive_studies
     from probes.report.findings import STUDIES, check_page, write_findings  # imports matplotlib
@@ -289,7 +303,7 @@ def collect_garbage(folders: list[Path], keep: str | None, unused: bool, dry_run
         dry_run: True to verify the stores and print what would be deleted, and delete nothing.
 
     Raises:
-        InputError: A folder is not that of a study, or ``keep`` is unknown.
+        InputError: A folder is not a study folder, or ``keep`` is unknown.
     """
     _check_studies(folders)
     found = collect(folders, keep, dry_run)

@@ -64,7 +64,8 @@ def read_tables(paths: Sequence[Path]) -> _Tables:
     In a file with the column ``cell``, a row that equals a row of an earlier file is left out, too.
 
     Raises:
-        InputError: No file is given, a file is not a table in CSV or Parquet, or a file has no rows.
+        InputError: No file is given, a file does not exist, is not a table in CSV or Parquet or has no rows, or the
+            ``study.json`` beside a file cannot be read.
     """
     if not paths:
         hint = "name at least one file, such as results.parquet of a study"
@@ -94,7 +95,7 @@ def read_tables(paths: Sequence[Path]) -> _Tables:
 def _failed(path: Path) -> set[tuple[str, str]]:
     """Return the (cell, task) pairs that a study excludes. An empty task means the whole model.
 
-    The limits are read from the study.json beside the table.
+    The convergence criterion is read from the study.json beside the table. Without this file, no pair is excluded.
     """
     if not (path.parent / STUDY).is_file():
         return set()
@@ -169,7 +170,7 @@ class GroupCorrelation:
     Attributes:
         group: The name of the group, or ``all``.
         within: Columns that form blocks. Only rows with equal values in these columns are compared.
-        result: The coefficient with its interval and p value.
+        result: The coefficient with its interval and p-value.
     """
 
     group: str
@@ -230,10 +231,20 @@ class CorrelateOptions:
     def of(
         x: str, y: str, by: str | None, block: str | None, cluster: str | None, kind: str, level: float
     ) -> CorrelateOptions:
-        """Read the options from text.
+        """Return the options for texts of the command.
+
+        Args:
+            x: The first column.
+            y: The second column.
+            by: Comma-separated columns that form groups (default: none).
+            block: Comma-separated columns that form blocks (default: none).
+            cluster: Comma-separated columns that mark dependent rows, or ``none`` (default: ``cell``, if present).
+            kind: Comma-separated coefficients.
+            level: Confidence level of the intervals, between 0 and 1.
 
         Raises:
-            InputError: A coefficient is unknown, the level is out of range, or two columns exclude each other.
+            InputError: A coefficient is unknown or none is named, ``level`` is out of range, ``x`` and ``y`` are the
+                same column, or a column is both in ``by`` and in ``block``.
         """
         kinds = _split(kind)
         if not kinds or any(name not in COEFFICIENTS for name in kinds):
@@ -267,6 +278,7 @@ def correlate_command(
     Raises:
         InputError: A file is not a table, a column is missing, no row has numbers in both columns, or the name of
             ``figure`` does not end in ``.svg``.
+        DiskError: ``out`` or ``figure`` cannot be written.
     """
     if figure is not None and figure.suffix.lower() != ".svg":
         raise InputError("must end in .svg", f"--figure {figure}", hint="give a name with this ending", code="format")
@@ -316,7 +328,7 @@ def _write_figure(
 
 
 def correlations(rows: Sequence[Row], options: CorrelateOptions, cluster: Names) -> list[GroupCorrelation]:
-    """Correlate the rows of each group, and all rows with the groups as blocks.
+    """Correlate the rows of each group, and all rows with the groups as blocks (see ``statistics.correlation``).
 
     If ``options.block`` names columns, each correlation is also computed within blocks of equal values in these
     columns. With a single group, all rows are not correlated a second time.
@@ -354,7 +366,11 @@ def _split(names: str | None) -> Names:
 
 
 def _usable(table: _Tables, options: CorrelateOptions) -> tuple[list[Row], dict[str, int]]:
-    """Return the rows with a number in both columns, and counts of the other rows by reason."""
+    """Return the rows with a number in both columns, and counts of all left-out rows by reason.
+
+    Raises:
+        InputError: No row has a number in both columns.
+    """
     why = [why_dropped({name: row[name] for name in (options.x, options.y)}) for row in table.rows]
     rows = [row for row, reason in zip(table.rows, why, strict=True) if reason is None]
     reasons = Counter(reason for reason in why if reason is not None)

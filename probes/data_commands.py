@@ -1,4 +1,4 @@
-"""The commands on data sets: which of them a study reads, and their output in the terminal."""
+"""The commands on data sets, including the search for data sets that a study reads, and their terminal output."""
 
 from __future__ import annotations
 
@@ -22,14 +22,21 @@ from synthlang.errors import InputError
 from synthlang.wording import plural
 
 WIDE = 100
-"""Columns of the terminal from which the table of data sets shows the evidence, too."""
+"""Smallest width of a terminal, in columns, for which the table of data sets shows the evidence."""
 
 
 def data_of_study(study: Path, size: str | None, overrides: Sequence[str] = ()) -> tuple[list[str], str | None]:
-    """Return the data sets that a study reads, and its size.
+    """Return the names of the data sets that a study reads, and its size.
+
+    The size is the one in the name of the study, or None for a study that has no sizes.
+
+    Args:
+        study: A YAML file, or the name of a study.
+        size: Size of a study that is given by name (default: the size in its name).
+        overrides: Texts of the form ``KEY=VALUE``.
 
     Raises:
-        InputError: The study cannot be read.
+        InputError: The study cannot be read, or a size is given for a study in a file.
     """
     from probes.study.cells import study_inputs  # imports torch, which a fetch by name does not need
 
@@ -44,11 +51,11 @@ def list_data(names: Sequence[str], study: Path | None, size: str | None, to: Pa
     Args:
         names: Names of the catalogue (default: all, or those of the study).
         study: A study whose data sets are added.
-        size: ``paper`` or ``lab``.
+        size: ``paper`` or ``lab`` (default: the size in the name of the study).
         to: The folder of data.
 
     Raises:
-        InputError: A name or the size is unknown, or the study cannot be read.
+        InputError: A name or the size is unknown, the study cannot be read, or the record of the folder is damaged.
     """
     names, size = _chosen(names, study, size)
     found = list_sets(names, to, size=size) if names or study is None else []
@@ -102,12 +109,18 @@ def fetch_data(
 ) -> list[str]:
     """Fetch data sets, and return the names of those that were written.
 
-    With ``ask``, the cost is shown and consent is requested first. If consent is refused, the result is empty. If all
-    data sets are there, a line is printed.
+    If all data sets are already in the folder, a line is printed.
+
+    Args:
+        names: Names of the catalogue.
+        study: A study whose data sets are added.
+        size: ``paper`` or ``lab`` (default: the size in the name of the study).
+        options: Folder, mirror and steps of the fetch.
+        ask: True to show the cost and request consent first. If consent is refused, the result is empty.
 
     Raises:
-        InputError: Nothing is named, a name or the size is unknown, the study cannot be read, there is no terminal to
-            ask on, or a data set cannot be fetched.
+        InputError: Neither a name nor a study is given, a name or the size is unknown, the study cannot be read, a data
+            set cannot be fetched, or with ``ask`` there is no terminal.
     """
     if not names and study is None:
         raise InputError("no data set is named", hint="give names, or --for STUDY --size SIZE", code="missing")
@@ -119,9 +132,13 @@ def fetch_data(
 
 
 def check_data(names: Sequence[str], to: Path) -> bool:
-    """Check data sets in the folder ``to``, print a line on each, and return True if all are sound.
+    """Check data sets in a folder, print a line about each data set, and return True if all are undamaged and readable.
 
-    Without ``names``, all data sets in the folder are checked. If there are none, the result is True.
+    If the folder has no data set, the result is True.
+
+    Args:
+        names: Names of the catalogue (default: all data sets that are in the folder).
+        to: The folder of data.
 
     Raises:
         InputError: A name is unknown, or the record of the folder is damaged.
@@ -148,7 +165,7 @@ def _chosen(names: Sequence[str], study: Path | None, size: str | None) -> tuple
 
 
 def _ask(plan: Fetch) -> bool:
-    """Request consent to a download on the terminal.
+    """Request consent to a download on the terminal, and return True if it is given.
 
     Raises:
         InputError: There is no terminal.

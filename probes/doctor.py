@@ -22,7 +22,7 @@ def examine() -> bool:
     """Print the requirements, the install commands of missing ones, and facts about the machine.
 
     Returns:
-        False if a required package is missing or has a wrong version. Packages of extras do not count.
+        True if all required packages are installed in a required version. Packages of extras do not count.
 
     Raises:
         InputError: The program itself is not installed as a package.

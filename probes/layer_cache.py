@@ -37,7 +37,7 @@ class LayerCache:
         self.dtype = torch.float32
 
     def write(self, rows: Tensor) -> None:
-        """Add rows [layers, n, width].
+        """Append n rows to each layer, given as [layers, n, width].
 
         Raises:
             InputError: The files cannot be written, as on a full disk.

@@ -44,9 +44,9 @@ PREFIX, JOB = ".parsing-", "job.json"
 SENTENCES = 100_000
 """Default number of sentences of a job, about 6 minutes of spaCy on one core."""
 SEND = 30.0
-"""Seconds for which parts are collected before they are submitted as an array."""
+"""Number of seconds for which parts are collected before they are submitted as an array."""
 PATIENCE = 1.0
-"""Seconds to wait for the executor at a time."""
+"""Number of seconds of one wait for outcomes of the executor."""
 AGAIN = "run the same command again; finished parts are kept"
 
 
@@ -92,7 +92,9 @@ def parse_on_slurm(
         morphology: True to annotate morphological features and lemmas.
 
     Raises:
-        InputError: A job failed, the folder has other content, or a source, a parser or Slurm is missing.
+        InputError: A job failed, ``out`` or the folder of the work has other content, an option of Slurm is wrong, or a
+            source, a parser or Slurm is missing.
+        DiskError: A file cannot be written.
     """
     check_named(out)
     out = out.absolute()
@@ -129,7 +131,11 @@ def _run_jobs(source: ParsedSource, config: PartConfig, work: Path, options: Slu
 
 
 def _claim(work: Path, source: ParsedSource, sentences: int) -> None:
-    """Create the folder of the work, or continue the work in it. A folder of other work is refused."""
+    """Create the folder of the work, or continue the work in it.
+
+    Raises:
+        InputError: The folder holds work with other settings.
+    """
     path = work / JOB
     about = {"fingerprint": parsed_fingerprint(source), "sentences": sentences, "cache": str(source.cache.root)}
     if path.exists() and read_json(path) != about:
@@ -194,10 +200,19 @@ class _Parts:
 def run_parts(
     stages: Iterator[ParseStage], executor: Executor, store: Store, retry: int, report: Report, say: Say
 ) -> None:
-    """Make all stages. The first stages are submitted while later parts are still being cut.
+    """Run all stages. The first stages are submitted while later parts are still being cut.
+
+    Args:
+        stages: The stages, which may be made while they are read. Finished stages are not run again.
+        executor: The executor that runs the stages.
+        store: The store in which finished stages are found.
+        retry: Number of further tries of a failed stage.
+        report: Function that receives the progress.
+        say: Function that receives lines of text for the user.
 
     Raises:
-        InputError: A stage failed after all tries. The others have ended.
+        InputError: A stage failed in all tries, or the executor can run no further stage. In the first case, all
+            stages have ended.
     """
     parts, sent, total = _Parts(executor, retry, report, say), time.monotonic(), 0
     for stage in stages:

@@ -36,7 +36,7 @@ MODELS = tuple(name for name, kind in RUN_STAGES.items() if kind in ("pretrain",
 RESULTS, MEASURES = "results.parquet", "measures.parquet"
 OWN_FILE = "study.yaml"
 KEY = 8
-"""Number of digits of the fingerprint in the name of a repository."""
+"""Number of digits of a stage key in the name of the repository of a model."""
 TITLE, DESCRIPTION = 59, 150
 """Largest number of characters of the title and of the description of a collection."""
 PARTIAL = "--partial uploads the rest"
@@ -71,7 +71,7 @@ class PublishedModel:
 
     @property
     def key(self) -> str:
-        """Key of the stage."""
+        """Key of the stage that made the model."""
         return self.run.name.rpartition("-")[2]
 
 
@@ -103,7 +103,7 @@ def publication(folder: Path, to: str, partial: bool = False) -> Publication:
         partial: True to leave out unfinished cells, damaged models, and models without weights.
 
     Raises:
-        InputError: The study is unfinished or damaged, ``to`` is no valid name, or there is no report.
+        InputError: The study is unfinished or damaged, ``to`` is no valid name, or a table or the report is missing.
     """
     record = read_record(folder)
     owner, prefix = _names(to, record)
@@ -137,7 +137,7 @@ def _unfinished(record: Mapping[str, Any]) -> list[str]:
 
 
 def _models(folder: Path, record: Mapping[str, Any]) -> tuple[list[PublishedModel], list[str], list[str]]:
-    """Return the models of finished stages, and descriptions of those that are damaged and of those without weights."""
+    """Return the models with weights, and descriptions of damaged models and of models whose weights were deleted."""
     labels, axes = dict[str, dict[str, str]](), record["axes"]
     for cell in record["cells"]:
         for name in MODELS:
@@ -163,7 +163,11 @@ def _counted(models: Sequence[PublishedModel], what: str) -> list[str]:
 
 
 def _names(to: str, record: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the owner and the prefix of the names of the repositories."""
+    """Return the owner and the prefix of the names of the repositories.
+
+    Raises:
+        InputError: ``to`` is no valid name, a name would be too long, or the study's name has no letter for a prefix.
+    """
     owner, slash, prefix = to.partition("/")
     if slash:
         check_repository(to)
@@ -184,14 +188,14 @@ def _names(to: str, record: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _model_name(owner: str, prefix: str, model: PublishedModel) -> str:
-    """Return the name of a model's repository: labels to read, and the beginning of its key, which tells it apart."""
+    """Return the name of a model's repository, with readable labels and the beginning of its unique key."""
     room = LONGEST - len(f"{owner}/{prefix}--") - KEY
     readable = _slug("-".join(model.labels.values()))[:room].strip("-.")
     return f"{owner}/{'-'.join(filter(None, (prefix, readable, model.key[:KEY])))}"
 
 
 def _slug(text: str) -> str:
-    """Replace everything that a name on the hub cannot have by single hyphens.
+    """Replace each run of characters that a name on the hub cannot have by a hyphen.
 
     >>> _slug("ALIGN-MLM, trans+inv -- α=0.5")
     'ALIGN-MLM-trans-inv-0.5'
@@ -243,10 +247,10 @@ def _results(
 
 
 def _table(path: Path) -> Content:
-    """Return a table, with shortened paths of sources.
+    """Return the path of a table, or its bytes with shortened paths in the column ``source``.
 
     Raises:
-        InputError: The file is missing or is no table.
+        InputError: The file is missing or cannot be read as Parquet.
     """
     hint = "start the study again, which writes its tables"
     if not path.is_file():
@@ -268,7 +272,7 @@ def _table(path: Path) -> Content:
 
 
 def _public(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return study.json without paths and logs of the machine. ``synthlang report`` reads it."""
+    """Return the content of study.json without paths and logs of the machine. ``synthlang report`` can read it."""
     cells = [{key: cell[key] for key in OF_CELL} for cell in record["cells"]]
     found = {key: record[key] for key in PUBLIC if key in record}
     return dict(without_places({**found, "store": STAGES, "cells": cells}))
@@ -279,7 +283,10 @@ def _json(value: Any) -> bytes:
 
 
 def _own_file(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the study as a file for ``synthlang study``. A key without a value would drop one of a base."""
+    """Return the settings of the study as the content of a file for ``synthlang study``.
+
+    Keys without a value are left out, because such a key would replace the value of a base.
+    """
     return {key: value for key, value in without_places(record["config"]).items() if value not in (None, [], {})}
 
 

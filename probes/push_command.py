@@ -18,7 +18,7 @@ from synthlang.progress import Say
 from synthlang.wording import plural
 
 MANIFEST = "manifest.json"
-"""File of a data set folder."""
+"""Name of the file that marks a data set folder."""
 
 
 def push(
@@ -42,7 +42,7 @@ def push(
         to: OWNER or OWNER/PREFIX of the repositories of a study. It is required for a study, and an error for others.
         say: Function that receives lines of text for the user.
         public: True to make new repositories public.
-        partial: True to leave out what a study lacks.
+        partial: True to leave out unfinished cells, damaged models and models without weights of a study.
         dry_run: True to list the files of the upload with their sizes, without use of the network.
         api: Object used in place of ``huggingface_hub.HfApi``.
 
@@ -64,7 +64,11 @@ def push(
 
 
 def _study_plan(folder: Path, repo: str | None, to: str | None, partial: bool) -> Publication:
-    """Return the plan of a study. Options that do not fit a study are refused."""
+    """Return the plan of the publication of a study.
+
+    Raises:
+        InputError: ``to`` is missing, ``repo`` is given, or the study is unfinished or damaged.
+    """
     if to is None:
         hint = f"name their owner: synthlang push {folder} --to OWNER, or --to OWNER/PREFIX"
         raise InputError("a study becomes several repositories", folder, hint=hint, code="missing")
@@ -76,7 +80,11 @@ def _study_plan(folder: Path, repo: str | None, to: str | None, partial: bool) -
 
 
 def _repository(folder: Path, repo: str | None, to: str | None, partial: bool) -> Repository:
-    """Return the repository of a data set or a model. Options of studies are refused."""
+    """Return the repository of a data set or a model.
+
+    Raises:
+        InputError: An option of studies is given, ``repo`` is missing, or the folder is unfinished or damaged.
+    """
     for option, given in (("--to", to is not None), ("--partial", partial)):
         if given:
             hint = f"leave the option out: synthlang push {folder} OWNER/NAME"
@@ -93,7 +101,7 @@ def _repository(folder: Path, repo: str | None, to: str | None, partial: bool) -
 
 
 def _said(plan: Publication, say: Say) -> list[str]:
-    """List the repositories, their files and the parts that are left out."""
+    """List the repositories, their files and the parts that are left out, and return an empty list."""
     for repository in plan.repositories:
         for line in _lines(repository):
             say(line)
@@ -119,9 +127,12 @@ def _deletions(done: Uploaded) -> str:
 
 
 def _pushed(plan: Publication, private: bool, say: Say, api: Any | None) -> list[str]:
-    """Upload all repositories, models first.
+    """Upload all repositories, models first, and return their addresses and that of the collection.
 
     Files that the hub already has are skipped, so an interrupted push can be repeated.
+
+    Raises:
+        InputError: An upload fails.
     """
     hf: Any = hub() if api is None else api
     addresses = []

@@ -98,7 +98,7 @@ def _cell(text: str) -> str:
 
 
 def first_sentence(documented: Any) -> str:
-    """Return the first paragraph of a docstring, up to an indented line, or "" without a docstring."""
+    """Return the first paragraph of a docstring, up to an indented line, or "" if there is no docstring."""
     return (inspect.getdoc(documented) or "").split("\n\n")[0].split("\n    ")[0]
 
 
@@ -106,7 +106,12 @@ def first_sentence(documented: Any) -> str:
 
 
 def commands(command: Any = None, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield every command with its name. A group comes before its commands."""
+    """Yield the name and the object of each command. A group comes before its commands.
+
+    Args:
+        command: The command or group to start from (default: ``synthlang``).
+        name: The name of ``command``. It is "" for ``synthlang``.
+    """
     from probes.cli import app
 
     command = command or typer.main.get_command(app)
@@ -399,7 +404,11 @@ def _yaml(value: Any) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the named parts, or the names of all parts."""
+    """Print the named parts, or the names of all parts.
+
+    Returns:
+        The exit status: 2 if a name is not a part of the reference, else 0.
+    """
     known = parts()
     unknown = [name for name in arguments if name not in known]
     if unknown:

@@ -22,12 +22,15 @@ SIZES = ("lab", "paper", TINY)
 
 
 def requirements_page() -> str:
-    """Return the part as Markdown."""
+    """Return the requirements of all studies of the catalogue as Markdown."""
     return page_of([row for size in SIZES for row in requirements(size)])
 
 
 def page_of(everything: Sequence[Requirements]) -> str:
-    """Return the part as Markdown, from the requirements of all studies in the order of their tables."""
+    """Return requirements as Markdown: a table of studies for each size, and a table of restricted data.
+
+    ``everything`` has the requirements of all studies in the order of the rows.
+    """
     found = {size: [row for row in everything if row.size == size] for size in SIZES}
     parts = [f"### `{size}`\n\n{_table(size, rows)}\n" for size, rows in found.items()]
     return "\n".join([*parts, f"### Restricted data\n\n{markdown_table(RESTRICTED, list(_restricted(everything)))}\n"])

@@ -57,7 +57,7 @@ class Scored:
 
     @property
     def bounds(self) -> Ids:
-        """First token of each sentence, [sentences + 1]."""
+        """Index of the first token of each sentence, and the number of tokens at the end, [sentences + 1]."""
         return self.encoded.word_offsets[self.corpus.offsets]
 
     @property
@@ -96,9 +96,10 @@ def score(
     report: Report = silent,
     name: str = "the text",
 ) -> Scored:
-    """Score the sentences of a corpus. Call this function within ``probes.states.reading([body])``.
+    """Return the log probability of every token of a corpus, by the equations of this module.
 
-    Memory holds a batch of rows and LOGITS logits, besides a number for each token.
+    Call this function within ``probes.states.reading([body])``. Sentences with more tokens than the model reads get
+    NaN. Memory holds a batch of rows and LOGITS logits, besides a number for each token.
 
     Args:
         body: The model.
@@ -106,7 +107,7 @@ def score(
         corpus: The sentences.
         masking: The masked tokens of a word in the row of a token: ``within-word`` or only the ``token`` itself. A
             causal model has no such rows.
-        report: Receives the progress.
+        report: Function that receives the progress.
         name: Name of the language, for the progress and for errors.
 
     Raises:
@@ -142,9 +143,14 @@ def _log_probs(body: LanguageModel, states: Tensor, labels: Tensor, language: in
 
 @dataclass(frozen=True, eq=False)
 class _Batch:
-    """Rows for a model: ids and validity [r, w], columns of predictions [r, k], and which of these count [r, k].
+    """A batch of r rows of w tokens for a model, with up to k predictions a row.
 
-    ``tokens`` [n] are the indices in the text of the tokens that are predicted, row by row.
+    Attributes:
+        input_ids: [r, w] The token ids.
+        valid: [r, w] False for padding.
+        columns: [r, k] The columns of the predictions.
+        predicted: [r, k] False for columns that only fill a row up to k.
+        tokens: [n] The indices in the text of the predicted tokens, row by row.
     """
 
     input_ids: Tensor
@@ -155,7 +161,7 @@ class _Batch:
 
 
 class _Rows:
-    """Rows of a text. Row by row, ``start`` and ``stop`` are the tokens of the sentence."""
+    """Maker of the rows that score a text: a row for each sentence (causal) or for each token (masked)."""
 
     def __init__(self, encoded: Encoded, bounds: Ids, specials: Specials) -> None:
         self.ids, self.specials, self._bounds = torch.from_numpy(encoded.ids.astype(np.int64)), specials, bounds
@@ -168,7 +174,7 @@ class _Rows:
         return _Work(self, start[some], stop[some], None, None)
 
     def masked(self, sentences: Ids, masking: Masking) -> _Work:
-        """Return a row for each token of the sentences, with this token masked."""
+        """Return a row for each token of the sentences, with this token and, within words, its later ones masked."""
         counts = np.diff(self._bounds)[sentences]
         start = np.repeat(self._bounds[sentences], counts)
         own = start + np.arange(len(start)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -195,7 +201,7 @@ class _Work:
         return self.stop - self.start + (AROUND - (self.own is None))
 
     def take(self, at: Ids) -> _Batch:
-        """Return the rows ``at`` as tensors."""
+        """Return the rows with the indices ``at`` as tensors."""
         specials = self.rows.specials
         length = torch.from_numpy(self.stop[at] - self.start[at])[:, None]
         start = torch.from_numpy(self.start[at])[:, None]

@@ -86,9 +86,9 @@ def linked_vectors(
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield the vectors [layers, n, d] float32 of aligned words in the training sentences, for both sides.
 
-    At most ``words`` word alignments are read (None: all), from sentence pairs in a random order (Kulshreshtha et al.
-    2020, section 2.2.2). The order depends only on ``seed`` and the name of the pair. Batches have sentences of similar
-    length.
+    The vectors of each side have one row for each of the n word alignments of a batch. At most ``words`` word
+    alignments are read (None: all), from sentence pairs in a random order (Kulshreshtha et al. 2020, section 2.2.2).
+    The order depends only on ``seed`` and the name of the pair. Batches have sentences of similar length.
     """
     data = data if words is None else _first_links(data, words, seed)
     for _, of_left, of_right in link_batches(data, data.train, left, right, report, "rotation"):
@@ -105,8 +105,16 @@ def link_batches(
 ) -> Iterator[tuple[NDArray[np.int64], Tensor, Tensor]]:
     """Yield the vectors of the aligned words in the sentence pairs ``rows``, in batches of similar length.
 
-    A batch is (indices [b] of its sentence pairs, left vectors, right vectors). Both are [layers, n, d] for the n word
-    alignments of the batch.
+    A batch is (indices [b] of its sentence pairs, left vectors, right vectors). Left and right vectors are
+    [layers, n, d] float32 for the n word alignments of the batch.
+
+    Args:
+        data: The sentence pairs with word alignments.
+        rows: Indices of the sentence pairs to read.
+        left: The model that reads the left side.
+        right: The model that reads the right side.
+        report: Function that receives the progress.
+        task: Name of the work in the progress.
     """
     batches = bounded_batches(np.maximum(row_lengths(data.left)[rows], row_lengths(data.right)[rows]))
     for done, chosen in enumerate(batches, 1):
@@ -133,8 +141,9 @@ def _first_links(data: PairData, words: int, seed: int) -> PairData:
 def anchors(side: LanguageSide, rows: NDArray[np.int64], types: NDArray[np.int64], report: Report = silent) -> Tensor:
     """Return the mean vector of each type over its occurrences in the sentences at ``rows``, [layers, n, d] float64.
 
-    ``types`` [n] are codes of words in the corpus of the side. A type that does not occur in these sentences with a
-    token gets NaN. See Kulshreshtha et al. 2020, equation 6.
+    The anchor of a type is A = (e₁ + … + e_p) / p for the vectors e of its p occurrences (Kulshreshtha et al. 2020,
+    equation 6). ``types`` [n] are codes of words in the corpus of the side. A type without an occurrence that has a
+    token gets NaN.
     """
     distinct, place = np.unique(types, return_inverse=True)
     number = np.full(len(side.corpus.form.names or ()), -1)
@@ -253,7 +262,11 @@ def words_of(offsets: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.
 
 
 def single_tokens(reader: Reader, words: Sequence[str]) -> Ids:
-    """Return the id [words] of each word that is a single token, and −1 for other words."""
+    """Return the token id [words] of each word that is a single token, and −1 for other words.
+
+    Raises:
+        InputError: The transforms of the language work on tokens of another tokenizer than that of the model.
+    """
     encoded = reader.encode(Corpus.of([{"form": list(words)}]))
     first, pieces = encoded.word_offsets[:-1], np.diff(encoded.word_offsets)
     padded = np.append(encoded.ids, -1).astype(np.int64)
@@ -262,7 +275,7 @@ def single_tokens(reader: Reader, words: Sequence[str]) -> Ids:
 
 
 def special_tokens(reader: Reader) -> Ids:
-    """Return the ids of special tokens: the five of every model, and others that the tokenizer marks as special."""
+    """Return the sorted ids of special tokens: the five of every model, and all that the tokenizer marks as special."""
     added = reader.tokenizer.tokenizer.get_added_tokens_decoder()
     named = [number for number, token in added.items() if token.special]
     return np.unique(np.asarray([*reader.specials.all, *named], np.int64))

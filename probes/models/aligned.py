@@ -41,22 +41,23 @@ def read_aligned(
     report: Report = silent,
     fits: bool = True,
 ) -> tuple[Aligned, ...]:
-    """Read the pairs of languages in the order of their names, target language left and source language right.
+    """Read sets of sentence pairs in the order of their names, with the target language left and the source right.
 
     Args:
-        pairs: Sentence pairs by name. If there are none, the pretraining text in both languages is used, which is
-            aligned by construction.
+        pairs: Sets of sentence pairs by name. A set that is None is left out. If no set remains, the pretraining text
+            in both languages is used, which is aligned by construction.
         config: Selection of the sentence pairs.
         pretrained: The model that reads the sentence pairs.
         seed: Seed for sampling sentence pairs.
-        store: Store that keeps the word alignments of an aligner.
-        report: Receives the progress.
+        store: Store that keeps the word alignments of an aligner (default: none, and then aligners are an error).
+        report: Function that receives the progress.
         fits: True if a map is fitted on the pairs, which needs at least one pair outside the measured ones.
 
     Raises:
-        InputError: A pair cannot be read, has the key ``tokenizers``, or needs an aligner although there is no store.
-            The error is also raised if the transforms of a language work on tokens, nothing is aligned by
-            construction, or no sentence pair is left to fit on.
+        InputError: A set cannot be read, has the key ``tokenizers`` or a name that no file can have, or needs an
+            aligner although there is no store. The error is also raised if the transforms of a language work on
+            tokens, ``config.length`` is longer than the model reads, nothing is aligned by construction, no word of a
+            side has a token, or no sentence pair is left to fit on.
     """
     length = config.longest(pretrained.length)
     left, right = pretrained.target, pretrained.source
@@ -82,7 +83,11 @@ def read_aligned(
 
 
 def _constructed(pretrained: Pretrained) -> DerivedPair:
-    """Pair the pretraining text in the target language with the text in the source language."""
+    """Pair the pretraining text in the target language with the text in the source language.
+
+    Raises:
+        InputError: No sentence pairs exist by construction (see `check_constructed`).
+    """
     target, source = pretrained.target.language, pretrained.source.language
     same = target.fingerprint == source.fingerprint
     check_constructed(target.name, pretrained.text is not None, pretrained.natural, same)
@@ -91,13 +96,17 @@ def _constructed(pretrained: Pretrained) -> DerivedPair:
 
 
 def check_constructed(language: str | None, has_text: bool, natural: bool, same: bool) -> None:
-    """Raise InputError unless sentence pairs exist by construction. Call it for settings that name no pairs.
+    """Check that sentence pairs exist by construction, for settings that name no pairs.
 
     Args:
-        language: Name of the target language, for the message.
+        language: Name of the target language, for the error. It may be None if the target language is derived.
         has_text: True if the pretraining text of the model is known.
         natural: True if the target language is not derived from the source language.
         same: True if the target language is the source language.
+
+    Raises:
+        InputError: No such pairs exist: the text is not known, or the target language is natural or is the source
+            language.
     """
     hint = "give sentence pairs in this key"
     if not has_text:

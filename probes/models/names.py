@@ -60,7 +60,7 @@ class ModelLimits:
 
 
 def model_path(model: str) -> Path:
-    """Return the path of a model. For a name on Hugging Face, no such path exists.
+    """Return the path of a model. For a name on Hugging Face, the returned path does not exist.
 
     Raises:
         InputError: ``model`` can only be a path (it is absolute or starts with ``.`` or ``~``), and does not exist.
@@ -75,7 +75,10 @@ def model_path(model: str) -> Path:
 def is_run(path: Path) -> bool:
     """Return whether a folder belongs to a pretraining run, finished or not.
 
-    An adjustment is not a pretraining run. Its record names no data.
+    The folder of an adjustment is not a pretraining run, because the record of an adjustment names no data.
+
+    Raises:
+        InputError: ``run.json`` cannot be read.
     """
     record = path / "run.json"
     if not record.exists():
@@ -87,7 +90,10 @@ def is_run(path: Path) -> bool:
 def adjusted_from(model: str) -> str | None:
     """Return the model that an adjusted model started from, or None if ``model`` was not adjusted.
 
-    For a chain of adjustments, this is the model before the first one.
+    For a chain of adjustments, the model before the first adjustment is returned.
+
+    Raises:
+        InputError: The ``config.yaml`` of an adjustment is invalid, or a ``run.json`` cannot be read.
     """
     folder, found = user_path(model), None
     while (config := folder / "config.yaml").is_file() and not is_run(folder):
@@ -100,7 +106,8 @@ def run_config(model: str, configs: Mapping[str, PretrainConfig] = MappingProxyT
     """Return the settings of a pretraining run, from ``configs`` or its folder, or None for any other model.
 
     Raises:
-        InputError: ``model`` is the path of a folder that does not exist, or its ``config.yaml`` is invalid.
+        InputError: ``model`` is the path of a folder that does not exist, its ``run.json`` cannot be read, or its
+            ``config.yaml`` is invalid.
     """
     path = model_path(model)
     if not is_run(path):
@@ -112,7 +119,7 @@ def source_language(model: str, configs: Mapping[str, PretrainConfig] = MappingP
     """Return the name under which ``open_pretrained`` opens the source language of a model.
 
     Raises:
-        InputError: As in ``run_config``.
+        InputError: The settings of the run cannot be read (see ``run_config``).
     """
     config = run_config(model, configs)
     return PARENT.name if config is None else config.all_languages[0].name
@@ -139,8 +146,8 @@ def limits_of_model(model: str) -> ModelLimits | None:
     for an architecture that is not supported, and for a run that starts from such a model.
 
     Raises:
-        InputError: A folder does not exist or does not hold a model, or ``HF_HUB_OFFLINE`` is set and the model is not
-            in the cache.
+        InputError: A folder does not exist or does not hold a model, the settings of a run cannot be read, or
+            ``HF_HUB_OFFLINE`` is set and the model is not in the cache.
     """
     if (config := run_config(model)) is not None:
         return limits_of_model(config.start.model) if config.start else limits_of_run(config)
@@ -188,7 +195,8 @@ def natural_target(run: PretrainConfig, wanted: str | None) -> str | None:
         case for derived languages, the source language and unknown names.
 
     Raises:
-        InputError: ``wanted`` is None, and the run has several natural languages besides the source language.
+        InputError: ``wanted`` is None, and the run has no derived language but several natural languages besides the
+            source language.
     """
     derived, others = derived_numbers(run), [language.name for language in run.all_languages[1:]]
     if wanted is None and not derived and len(others) > 1:
@@ -239,7 +247,7 @@ def language_of(wanted: str | None, run: PretrainConfig) -> Language:
     """Return the target language of a transfer. ``wanted`` is as in `requested_language`, without natural languages.
 
     Raises:
-        InputError: There is no such language, or it is a natural one (see `requested_language`).
+        InputError: There is no such language, or ``wanted`` is a natural language (see `requested_language`).
     """
     found = requested_language(run, wanted, natural=False)
     return run.all_languages[found].language if isinstance(found, int) else found
@@ -261,7 +269,8 @@ def derived_language(spec: str) -> Language:
     """Parse the spec of a derived language.
 
     Raises:
-        InputError: The spec is malformed or names an unknown language or transform. The hint is on natural languages.
+        InputError: The spec is malformed or names an unknown language or transform. The hint of the error explains how
+            to use a natural language.
     """
     try:
         return parse_language(spec)

@@ -32,9 +32,9 @@ from synthlang.vocabularies.checkpoint import Checkpoint
 from synthlang.vocabularies.xlm_tokenizer import XLM
 
 ENGLISH = "en"
-"""Source language, for fine-tuning, of models of Hugging Face that have language embeddings."""
+"""Name of the source language in models of Hugging Face that have language embeddings."""
 Configs = Mapping[str, PretrainConfig]
-"""Settings of runs by the name of the model. They replace the ``config.yaml`` of the run."""
+"""Settings of runs by the folder of the run. They replace its ``config.yaml``."""
 
 
 def open_pretrained(
@@ -57,12 +57,12 @@ def open_pretrained(
         target_model: Another model, which reads the target language.
         configs: Settings that replace those in the folders of runs, by folder.
         original: The model from which ``model`` was adjusted or fine-tuned. If it is a run, ``model`` has the languages
-            and the text of the run.
+            and the text of the run, and ``target_model`` and ``step`` are not used.
         step: Step of the checkpoint of a run (default: the checkpoint that the run selects).
 
     Raises:
-        InputError: There is no such model, the model cannot read the language, ``language`` is None and there is no
-            default, or the checkpoint of ``step`` is damaged or missing.
+        InputError: A model does not exist or cannot be read, a model cannot read the language, ``language`` is None and
+            there is no default, or the checkpoint of ``step`` is damaged or missing.
     """
     if original is not None and is_run(model_path(original)):
         return _of_derived_model(model, original, language, natural, configs)
@@ -193,8 +193,11 @@ def body_of(base: Base, checkpoints: Iterable[Checkpoint], languages: int = 1) -
     Args:
         base: The model, whose files have been located.
         checkpoints: The checkpoints whose token ids the model must have embeddings for.
-        languages: Number of languages of the model, which share all weights. For a model with language embeddings,
-            the number is that of the embeddings.
+        languages: Number of languages of the model, which share all weights. A model with language embeddings has one
+            language for each embedding instead.
+
+    Raises:
+        InputError: The weights cannot be read, or the architecture is not supported (see `from_hf`).
     """
     checkpoints, numbered = list(checkpoints), len(base.language_numbers)
     ids = [np.unique(np.concatenate([_ids(checkpoint) for checkpoint in checkpoints]))] * (numbered or languages)
@@ -209,7 +212,7 @@ def open_original(pretrained: Pretrained) -> Base | None:
     which by default is the model from before any adjustment.
 
     Raises:
-        InputError: There is no such model, or its vocabulary differs from that of the model.
+        InputError: f⁰ does not exist or cannot be read, or its vocabulary differs from that of the model.
     """
     if pretrained.original is None:
         return None
@@ -236,7 +239,7 @@ def load_original(base: Base, pretrained: Pretrained) -> LanguageModel:
         pretrained: The model that is fine-tuned.
 
     Raises:
-        InputError: The size of f⁰ differs from that of the model.
+        InputError: The weights of f⁰ cannot be read, or its number of layers or units differs from that of the model.
     """
     body = body_of(base, base.checkpoints.values(), pretrained.model.language_count)
     sizes = [(one.shape.layers, one.shape.hidden) for one in (body, pretrained.model)]
@@ -265,9 +268,16 @@ Languages = Mapping[str, tuple[LanguageTokenizer, int]]
 
 
 def languages_of(model: str, opened: Pretrained) -> Languages:
-    """Return all languages of an opened model, for ``write_model``.
+    """Return the tokenizer and the number of each language of an opened model, by name, for ``write_model``.
 
     A model of Hugging Face has one tokenizer for all languages, under the name "".
+
+    Args:
+        model: The folder or the name from which ``opened`` was opened.
+        opened: The opened model.
+
+    Raises:
+        InputError: ``model`` does not exist or cannot be read.
     """
     if opened.run is not None:
         is_own = is_run(model_path(model))  # an adjusted model has the same weights for all languages
@@ -284,7 +294,7 @@ def write_model(body: LanguageModel, languages: Languages, folder: Path, record:
     head of a task is left out. ``done.json`` also has the sizes of the exported files.
 
     Raises:
-        InputError: The disk is full.
+        DiskError: A file cannot be written, as on a full disk.
     """
     for name, (tokenizer, number) in languages.items():
         settings, weights = to_hf(body, number)

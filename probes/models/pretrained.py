@@ -121,7 +121,7 @@ class Pretrained:
         Raises:
             InputError: ``language`` is unknown: the run does not have the language, the spec is malformed, or the
                 model has no embedding of the language. The error is also raised if the model has a tokenizer for each
-                language, and that of this language was not loaded.
+                language, and the tokenizer of this language was not loaded.
         """
         if self.run is not None:
             number, found = find_language(*self.run, language, natural)
@@ -137,7 +137,7 @@ class Pretrained:
     def language_name(self, role: Role) -> str:
         """Return the name of a language in results.
 
-        Natural languages have no transforms, and therefore equal names. They get the names of their tokenizers.
+        If both languages have the same name, as two natural languages do, the name of the tokenizer is returned.
         """
         reader = self.source if role == "source" else self.target
         alike = self.source.language.name == self.target.language.name
@@ -180,7 +180,7 @@ def number_of(numbers: Mapping[str, int], language: str) -> int:
 
 
 def bounded_batches(lengths: NDArray[np.int64], rows: int = ROWS, tokens: int = TOKENS) -> list[NDArray[np.int64]]:
-    """Cut rows into batches, longest first.
+    """Divide rows into batches of similar length, longest rows first.
 
     Args:
         lengths: [n] Length of each row in tokens.
@@ -188,7 +188,7 @@ def bounded_batches(lengths: NDArray[np.int64], rows: int = ROWS, tokens: int = 
         tokens: Maximum number of tokens in a batch, with padding. A longer row forms a batch of its own.
 
     Returns:
-        The row numbers of each batch. Each row is in exactly one batch.
+        The row numbers of each batch, int64. Each row is in exactly one batch.
     """
     order = np.argsort(-lengths, kind="stable").astype(np.int64)
     batches, start = [], 0

@@ -35,8 +35,8 @@ KNOWN = {
 def size_of_model(model: str) -> ModelSize | None:
     """Return the size of a model by its run, its folder or its name on Hugging Face, or None if the size is unknown.
 
-    Nothing is downloaded. Unreadable settings do not raise an error. If the last part of the name is in ``KNOWN``, that
-    size is returned, else None.
+    Nothing is downloaded, and no error is raised. If the settings are missing or cannot be read, the result is the
+    entry of ``KNOWN`` for the last part of the name, or None.
     """
     try:
         model = adjusted_from(model) or model
@@ -67,7 +67,11 @@ def _settings_of(model: str) -> Any:
 
 @cache
 def built_in(spec: str) -> MiniEnglish:
-    """Open the built-in source of a ``builtin:`` spec, without the limit on sentences that the spec may have."""
+    """Open the built-in source of a ``builtin:`` spec, without the limit on sentences that the spec may have.
+
+    Raises:
+        InputError: The spec is wrong.
+    """
     source = open_source(without_limit(spec)[0])
     assert isinstance(source, MiniEnglish), "there is one built-in source"
     return source
@@ -77,6 +81,9 @@ def bounded(config: PretrainConfig) -> PretrainConfig:
     """Return the settings of a run with the vocabulary reduced to the size that built-in text can fill.
 
     Settings with other text are returned unchanged.
+
+    Raises:
+        InputError: The spec of a built-in source is wrong.
     """
     sources = {member.source for member in config.all_languages}
     if not all(source.startswith(BUILTIN) for source in sources):

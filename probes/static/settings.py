@@ -50,7 +50,7 @@ class StaticConfig(StrictModel):
     max_n: int = Field(default=6, ge=1)
     """Maximum length of character n-grams."""
     buckets: int = Field(default=200_000, ge=1)
-    """Number of hash buckets for n-grams. The paper uses 2,000,000.
+    """Number of hash buckets for n-grams. Bojanowski et al. 2017 use 2,000,000.
 
     Memory is ``4 · size · (buckets + 2 · words)`` bytes.
     """
@@ -105,7 +105,11 @@ class TrainedVectors(StaticBaseline):
     """Settings of the training."""
 
     def check_installed(self) -> None:
-        """Raise InputError if the training needs a package that is not installed."""
+        """Check that the packages of the training are installed.
+
+        Raises:
+            InputError: gensim is needed but not installed.
+        """
         if self.vectors.needs_gensim and find_spec("gensim") is None:
             raise no_gensim()
 
@@ -116,7 +120,7 @@ class LoadedVectors(StaticBaseline):
     kind: Literal["load"]
     """Load the vectors."""
     left: UserFile
-    """File of the other language."""
+    """File of the target language."""
     right: UserFile
     """File of the source language."""
     words: int | None = Field(default=200_000, ge=1)
@@ -132,9 +136,12 @@ StaticSettings = Annotated[TrainedVectors | LoadedVectors, Field(discriminator="
 
 
 def check_static(static: StaticSettings | None) -> None:
-    """Raise InputError with the key ``static`` if a package that the settings need is missing.
+    """Check that the packages that the settings need are installed.
 
     None stands for no static vectors, and needs no package.
+
+    Raises:
+        InputError: A package is missing. The error has the key ``static``.
     """
     if static is not None:
         try:

@@ -39,9 +39,9 @@ def train_vectors(
     Args:
         config: The settings of the training.
         corpus: The sentences to train on.
-        also: Words that get a vector even if training lacks them: the mean vector of their n-grams. ``ppmi`` ignores
-            these words, and for ``word2vec`` there must be none.
-        report: Receives the progress.
+        also: Words that get a vector even if they have none after the training: the mean vector of their n-grams.
+            ``ppmi`` ignores these words, and for ``word2vec`` there must be none.
+        report: Function that receives the progress.
 
     Raises:
         InputError: gensim is needed but not installed, no word is frequent enough, or training diverges. ``ppmi`` also
@@ -81,7 +81,7 @@ def train_vectors(
 
 
 class _Sentences:
-    """The sentences of a corpus as lists of words, which can be iterated several times and report the progress."""
+    """The sentences of a corpus as lists of words, at most LONGEST each. Each iteration reports the progress."""
 
     def __init__(self, corpus: Corpus, passes: int, report: Report) -> None:
         self._words, self._bounds = corpus.form.values(), corpus.offsets.tolist()
@@ -96,7 +96,11 @@ class _Sentences:
 
 
 def _model(config: StaticConfig) -> Any:
-    """Return an untrained model of gensim."""
+    """Return an untrained model of gensim.
+
+    Raises:
+        InputError: gensim is not installed.
+    """
     try:
         models = importlib.import_module("gensim.models")
     except ImportError as error:
@@ -120,15 +124,15 @@ def _too_rare(least: int) -> InputError:
 def count_vectors(
     corpus: Corpus, size: int, window: int, min_count: int
 ) -> tuple[tuple[str, ...], NDArray[np.float32]]:
-    """Return the words, most frequent first, and their PPMI vectors [words, size].
+    """Return the words of a corpus, most frequent first, and their PPMI vectors [words, size] float32.
 
     Let M have the entries max(0, log(p(w, c) / (p(w) p(c)))) for words w and contexts c that are at most ``window``
     words apart in a sentence. p(c) is smoothed with the exponent 0.75. With the truncated singular value decomposition
-    U S Vᵀ of M, the vectors are U √S (Levy et al., section 3.3).
+    U S Vᵀ of M, the vectors are U √S (Levy, Goldberg & Dagan 2015, section 3.3).
 
-    If M has fewer than ``size`` singular values, the other dimensions are 0, so that two languages have vectors of one
-    size. The sign of a dimension makes its largest absolute value positive. Words rarer than ``min_count`` are left
-    out, also as contexts. Memory grows with the number of pairs of nearby types.
+    If M has fewer than ``size`` singular values, the remaining dimensions are 0, so that vectors of two languages have
+    the same size. The sign of a dimension makes its largest absolute value positive. Words rarer than ``min_count`` are
+    left out, also as contexts. Memory grows with the number of pairs of nearby types.
 
     Raises:
         InputError: No word is frequent enough, or no two words occur together more often than by chance.

@@ -22,15 +22,15 @@ from synthlang.progress import Report, silent
 
 
 def read_vec(path: Path, words: int | None = None, report: Report = silent) -> StaticVectors:
-    """Read the first ``words`` vectors of a file. Most files begin with the most frequent words.
+    """Read the first ``words`` vectors of a ``.vec`` file. Most files begin with the most frequent words.
 
-    The first vector of a repeated word counts. ``facts`` of the result has the number of ``duplicates`` and of
+    A word that is repeated keeps its first vector. ``facts`` of the result has the number of ``duplicates`` and of
     ``zeros``. A word may contain spaces, but not before a number.
 
     Args:
         path: The file, as text or gzipped text.
         words: Maximum number of lines to read after the header (default: all).
-        report: Receives the progress.
+        report: Function that receives the progress.
 
     Raises:
         InputError: The file cannot be read, the header is not two numbers of at least 1, the vectors do not fit into
@@ -88,7 +88,11 @@ MEND = "correct or remove the line, or export the vectors again"
 
 
 def _entry(line: str, width: int, path: Path, number: int) -> tuple[str, NDArray[np.float32]]:
-    """Split a line into its word, which may contain spaces, and its vector."""
+    """Split a line into its word, which may contain spaces, and its vector [width].
+
+    Raises:
+        InputError: The line is not a word and ``width`` numbers, or a number is not finite in float32.
+    """
     word, _, numbers = line.partition(" ")
     row = _numbers(numbers)
     if not word or row is None or len(row) != width:

@@ -45,7 +45,7 @@ class StaticVectors:
 
     @cached_property
     def index(self) -> dict[str, int]:
-        """The row of each word."""
+        """The row of each word in ``vectors``."""
         return {word: row for row, word in enumerate(self.words)}
 
     def rows_of(self, words: Sequence[str]) -> NDArray[np.int64]:
@@ -59,14 +59,18 @@ class StaticVectors:
         return found.masked_fill(torch.from_numpy(rows < 0)[:, None], 0.0)
 
     def with_small_letters(self, words: Sequence[str]) -> StaticVectors:
-        """Add ``words`` that have no vector, with the vectors of their lower-cased forms."""
+        """Return the vectors, extended by those of ``words`` whose lower-cased form alone has a vector.
+
+        Such a word gets the vector of its lower-cased form. ``words`` must be distinct. ``facts`` of the result has
+        the number of added words as ``small_letters``.
+        """
         more = [word for word in words if word not in self.index and word.lower() in self.index]
         rows = torch.tensor([self.index[word.lower()] for word in more], dtype=torch.long)
         facts = {**self.facts, "small_letters": len(more)}
         return StaticVectors((*self.words, *more), torch.cat([self.vectors, self.vectors[rows]]), facts)
 
     def without_zeros(self) -> StaticVectors:
-        """Return the vectors without those that are zero.
+        """Return the words whose vectors are not zero, with their vectors.
 
         Raises:
             InputError: All vectors are zero.
@@ -83,7 +87,11 @@ class StaticVectors:
         return self.rows_of(forms.names or ())[forms.codes]
 
     def mapped(self, function: Callable[[Tensor], Tensor]) -> StaticVectors:
-        """Apply a function from rows to rows, such as ``map.apply``, to all vectors."""
+        """Return the words with the result of a function [n, d] → [n, k] of their vectors, such as a rotation.
+
+        Raises:
+            InputError: A result contains NaN or infinity.
+        """
         rows = torch.cat([function(batch) for batch in torch.split(self.vectors, ROWS)])
         return StaticVectors(self.words, rows.float(), self.facts)
 
@@ -95,12 +103,12 @@ ROWS = 8192  # vectors that are mapped at once
 def augmented(vectors: StaticVectors, corpus: Corpus, pools: Sequence[Pool] = POOLS) -> Iterator[Tensor]:
     """Yield word vectors with sentence vectors appended, in batches of SENTENCES sentences.
 
-    A batch has the shape [words of the batch, d · (1 + number of pools)] and is float32.
+    A batch is [words of the batch, d · (1 + number of pools)] float32, where d is the size of a vector.
 
     A sentence vector is the element-wise mean, maximum or minimum of the vectors of its words (Rücklé et al. 2018).
     With all three, 300 dimensions become 1,200. Words without a vector do not contribute to sentence vectors. Their own
-    rows are zero, so that they count as misses. As in the paper, ``vectors`` must already be normalised and rotated,
-    because a rotation does not preserve maximum and minimum.
+    rows are zero, so that they count as misses. As in Cao et al. 2020, section 3.4, ``vectors`` must already be
+    normalised and rotated, because a rotation does not preserve maximum and minimum.
     """
     for start in range(0, len(corpus), SENTENCES):
         part = corpus.between(start, start + SENTENCES)
@@ -115,9 +123,12 @@ def augmented(vectors: StaticVectors, corpus: Corpus, pools: Sequence[Pool] = PO
 
 
 def pool_rows(rows: Tensor, offsets: NDArray[np.int64], pools: Sequence[Pool]) -> Tensor:
-    """Return the pools of each segment of rows side by side, [segments, d · pools] float32.
+    """Return the element-wise mean, maximum or minimum of each segment of rows, [segments, d · pools] float32.
 
-    Segment i has the rows offsets[i] … offsets[i + 1] − 1. A segment without rows is zero.
+    Args:
+        rows: [n, d] The rows, float32.
+        offsets: [segments + 1] Segment i has the rows offsets[i] … offsets[i + 1] − 1. A segment without rows is zero.
+        pools: Names of the functions, whose results are put side by side.
     """
     values, lengths = rows.numpy(), np.diff(offsets)
     filled = lengths > 0
