@@ -1,4 +1,4 @@
-"""The commands of the language engine: derive, parse, order, dictionary, push."""
+"""The commands ``synthlang derive``, ``parse``, ``push`` and ``dictionary``."""
 
 from __future__ import annotations
 

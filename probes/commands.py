@@ -170,7 +170,7 @@ def _say_other_sources(run: StudyRun, config: Path) -> None:
 
 
 def _say_damage(root: Path) -> None:
-    """Verify every file of a store that has a checksum, and print the damaged ones."""
+    """Verify the files of a store by their checksums, and print the damage of each folder."""
     found = verify_store(root)
     for one in found:
         _say(Console(), str(one), "red")

@@ -231,7 +231,7 @@ class CorrelateOptions:
     def of(
         x: str, y: str, by: str | None, block: str | None, cluster: str | None, kind: str, level: float
     ) -> CorrelateOptions:
-        """Return the options for texts of the command.
+        """Return the options, parsed from the texts of the command line.
 
         Args:
             x: The first column.

@@ -29,6 +29,12 @@ class LayerCache:
     Args:
         layers: Number of layers.
         width: Number of dimensions of a row.
+
+    Attributes:
+        layers: Number of layers.
+        width: Number of dimensions of a row.
+        count: Number of rows of each layer that have been written.
+        dtype: Type of the stored numbers.
     """
 
     def __init__(self, layers: int, width: int) -> None:

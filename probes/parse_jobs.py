@@ -2,7 +2,7 @@
 
 The command reads the source once to write the parts, waits for the jobs, and reads the source again to write the
 output from the cache, by the code that also writes it without a cluster. The bytes of the output are therefore the
-same. Everything else is in the folder ``.parsing-NAME`` beside the output, which is deleted at the end:
+same. All further files are in the folder ``.parsing-NAME`` beside the output, which is deleted at the end:
 
 job.json     source, parser, cache and size of the jobs, which a later call must have as well
 parts/       files of sentences
@@ -115,7 +115,11 @@ def parse_on_slurm(
 
 
 def _run_jobs(source: ParsedSource, config: PartConfig, work: Path, options: SlurmOptions, jobs: ParseJobs) -> None:
-    """Parse the parts of a source with jobs, or only submit the jobs. ``config`` lacks the part."""
+    """Parse the parts of a source with jobs, or only submit the jobs. The key ``part`` of ``config`` is still empty.
+
+    Raises:
+        InputError: A job failed, or the folder ``work`` holds work with other settings.
+    """
     with only_writer(work / JOB), Display() as display:  # jobs may write into the folder now
         _claim(work, source, jobs.sentences)
         executor = SlurmExecutor(Store(work / "stages"), work, jobs.slurm)
@@ -151,9 +155,9 @@ def _claim(work: Path, source: ParsedSource, sentences: int) -> None:
 def _stages(
     source: ParsedSource, config: PartConfig, work: Path, sentences: int, workers: int, display: Display
 ) -> Iterator[ParseStage]:
-    """Cut the source, and yield a stage for each part that is not in the cache. ``config`` lacks the part.
+    """Cut the source, and yield a stage for each part that is not in the cache.
 
-    Parts with equal sentences have one stage.
+    The key ``part`` of ``config`` is still empty. Parts with equal sentences have one stage.
     """
     keys, known = StageKeys(ContentHashes(Store(work / "stages"))), set[str]()
     read = display.counter("read", partial(size_of, source.source))

@@ -32,7 +32,7 @@ from synthlang.strict_yaml import write_yaml
 from synthlang.wording import first_few, plural
 
 MODELS = tuple(name for name, kind in RUN_STAGES.items() if kind in ("pretrain", "adjust"))
-"""Names of the stages of a cell that are models of their own. A fine-tuned model is made from one of them."""
+"""Names of the stages of a cell whose models are published. Fine-tuned models are not published."""
 RESULTS, MEASURES = "results.parquet", "measures.parquet"
 OWN_FILE = "study.yaml"
 KEY = 8
@@ -54,12 +54,12 @@ PUBLIC = (
     "examples",
 )
 OF_CELL = ("name", "labels", "overrides", "status", "stages", "keys")
-"""Keys of study.json, and of its cells, that are published. Others hold paths and logs of the machine."""
+"""Keys of a cell in study.json that are published, as PUBLIC for a study. Other keys hold paths and logs."""
 
 
 @dataclass(frozen=True)
 class PublishedModel:
-    """A model of a study.
+    """A pretrained or adjusted model of a study, which becomes a repository.
 
     Attributes:
         run: The folder of the run.

@@ -269,7 +269,7 @@ def _requirements() -> str:
 
 
 def keys(model: type[pydantic.BaseModel]) -> str:
-    """Return a table of the keys of a model, and one for each inner model under its dotted key.
+    """Return a table of the keys of a config class, and a table for each inner class under its dotted key.
 
     In dotted keys, ``*`` means any name and ``[]`` means an entry of a list. Only the part ``language`` has the keys
     of a language. Other configs refer to it.
@@ -294,7 +294,7 @@ class _WithDocstrings(GenerateJsonSchema):
 
 
 def field_docstrings(model: type[pydantic.BaseModel]) -> dict[str, str]:
-    """Return the docstring of each field of a model and its bases."""
+    """Return the docstrings of the fields of a config class and its bases, by the name of the field."""
     found: dict[str, str] = {}
     for one in reversed(model.__mro__):
         node = _classes(one.__module__).get(one.__name__) if issubclass(one, pydantic.BaseModel) else None

@@ -82,7 +82,10 @@ class Scored:
 
 
 def sums(values: Floats, offsets: Ids) -> Floats:
-    """Return the sums of the parts of ``values`` between ``offsets`` [parts + 1], [parts]."""
+    """Return the sum of each part of ``values`` [n], [parts] float64.
+
+    Part i has the values offsets[i] … offsets[i + 1] − 1, so ``offsets`` is [parts + 1].
+    """
     part = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     found: Floats = np.bincount(part, weights=values, minlength=len(offsets) - 1).astype(np.float64)
     return found
@@ -105,8 +108,8 @@ def score(
         body: The model.
         reader: The reader of the language.
         corpus: The sentences.
-        masking: The masked tokens of a word in the row of a token: ``within-word`` or only the ``token`` itself. A
-            causal model has no such rows.
+        masking: ``token`` masks only the scored token. ``within-word`` also masks the later tokens of its word. A
+            causal model masks no token.
         report: Function that receives the progress.
         name: Name of the language, for the progress and for errors.
 

@@ -44,7 +44,7 @@ class CellModel(StrEnum):
 
 @dataclass(frozen=True)
 class ModelLimits:
-    """The size of a model according to its settings.
+    """Number of layers, maximum row length and architecture of a model, according to its settings.
 
     Attributes:
         layers: Number of transformer layers.
@@ -129,7 +129,7 @@ def source_language(model: str, configs: Mapping[str, PretrainConfig] = MappingP
 
 
 def limits_of_run(config: PretrainConfig, init_from: PretrainConfig | None = None) -> ModelLimits | None:
-    """Return the size of the model of a run, or None if it depends on a checkpoint that the run starts from.
+    """Return the limits of the model of a run, or None if they depend on a checkpoint that the run starts from.
 
     If the run starts from another run of the same study, ``init_from`` has the settings of that run.
     """
@@ -140,9 +140,9 @@ def limits_of_run(config: PretrainConfig, init_from: PretrainConfig | None = Non
 
 
 def limits_of_model(model: str) -> ModelLimits | None:
-    """Return the size of a model by its name, or None if the size cannot be read.
+    """Return the limits of a model by its name, or None if they cannot be read.
 
-    A size cannot be read for a name on Hugging Face (unless ``HF_HUB_OFFLINE`` is set, so that only the cache is read),
+    The limits cannot be read for a name on Hugging Face (unless ``HF_HUB_OFFLINE`` is set, so that only the cache is read),
     for an architecture that is not supported, and for a run that starts from such a model.
 
     Raises:

@@ -49,19 +49,19 @@ class StaticVectors:
         return {word: row for row, word in enumerate(self.words)}
 
     def rows_of(self, words: Sequence[str]) -> NDArray[np.int64]:
-        """Return the row [n] of each word, or −1 for a word without a vector."""
+        """Return the row [n] int64 of each word, or −1 for a word without a vector."""
         return np.fromiter((self.index.get(word, -1) for word in words), np.int64, len(words))
 
     def vectors_of(self, words: Sequence[str]) -> Tensor:
-        """Return the vector [n, d] of each word, with zeros for words without a vector."""
+        """Return the vector [n, d] float32 of each word, with zeros for words without a vector."""
         rows = self.rows_of(words)
         found = self.vectors[torch.from_numpy(np.maximum(rows, 0))]
         return found.masked_fill(torch.from_numpy(rows < 0)[:, None], 0.0)
 
     def with_small_letters(self, words: Sequence[str]) -> StaticVectors:
-        """Return the vectors, extended by those of ``words`` whose lower-cased form alone has a vector.
+        """Return the vectors, with a vector added for each of ``words`` that has one only in lower case.
 
-        Such a word gets the vector of its lower-cased form. ``words`` must be distinct. ``facts`` of the result has
+        An added word gets the vector of its lower-cased form. ``words`` must be distinct. ``facts`` of the result has
         the number of added words as ``small_letters``.
         """
         more = [word for word in words if word not in self.index and word.lower() in self.index]
@@ -87,7 +87,7 @@ class StaticVectors:
         return self.rows_of(forms.names or ())[forms.codes]
 
     def mapped(self, function: Callable[[Tensor], Tensor]) -> StaticVectors:
-        """Return the words with the result of a function [n, d] → [n, k] of their vectors, such as a rotation.
+        """Return the same words with vectors mapped by a function [n, d] → [n, k], such as a rotation, as float32.
 
         Raises:
             InputError: A result contains NaN or infinity.
