@@ -62,7 +62,7 @@ def configs() -> dict[str, type[pydantic.BaseModel]]:
 
 
 def parts() -> dict[str, Callable[[], str]]:
-    """Return a function for each part of the reference, by name. The function returns the part as Markdown."""
+    """Return a function for each part of the reference, by name. Each function returns its part as Markdown."""
     of_kinds: dict[str, Callable[[], str]] = {
         "commands": _commands,
         "sources": _sources,

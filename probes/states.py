@@ -189,8 +189,8 @@ def sentence_means(
 ) -> Tensor:
     """Return a vector for each sentence at ``rows`` (ascending), [layers, rows, d] float32 on the CPU.
 
-    With ``first``, the vector is the state of ``<s>``. Otherwise it is the mean of the tokens without special ones, or
-    0 for a sentence without other tokens.
+    With ``first``, the vector is the state of ``<s>``. Otherwise it is the mean of the states of all tokens between
+    ``<s>`` and ``</s>``, or 0 for a sentence without such tokens.
     """
     device = reader.body.norm.weight.device
     found = torch.zeros(len(reader.layers), len(rows), reader.body.shape.hidden)
@@ -256,7 +256,10 @@ def word_states(
 
 
 def words_of(offsets: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the indices of all words in the sentences at ``rows``, from the sentence offsets of a corpus."""
+    """Return the indices [words] of all words in the sentences at ``rows``, row by row.
+
+    ``offsets`` [sentences + 1] are the sentence offsets of the corpus.
+    """
     counts = np.diff(offsets)[rows]
     return np.repeat(offsets[rows] - np.cumsum(counts) + counts, counts) + np.arange(int(counts.sum()))
 

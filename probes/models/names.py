@@ -142,8 +142,8 @@ def limits_of_run(config: PretrainConfig, init_from: PretrainConfig | None = Non
 def limits_of_model(model: str) -> ModelLimits | None:
     """Return the limits of a model by its name, or None if they cannot be read.
 
-    The limits cannot be read for a name on Hugging Face (unless ``HF_HUB_OFFLINE`` is set, so that only the cache is read),
-    for an architecture that is not supported, and for a run that starts from such a model.
+    The limits cannot be read for an architecture that is not supported, and for a run that starts from such a model.
+    They are not read for a name on Hugging Face, unless ``HF_HUB_OFFLINE`` is set, so that only the cache is read.
 
     Raises:
         InputError: A folder does not exist or does not hold a model, the settings of a run cannot be read, or

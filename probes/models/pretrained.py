@@ -46,7 +46,7 @@ class Reader:
     bert: bool = False
 
     def encode(self, corpus: Corpus) -> Encoded:
-        """Return the ids of a corpus.
+        """Return the token ids of a corpus.
 
         Raises:
             InputError: The transforms of the language work on tokens of another tokenizer than that of the model.
@@ -74,8 +74,8 @@ class Pretrained:
         fingerprint: Fingerprint of the weights and the tokenizers.
         text: Spec of the pretraining text, in which derived languages have sentence pairs, or None if it is not known.
         natural: True if the target language has sentences of its own and is not derived from the source language.
-        run: Settings and data of the pretraining run of the model, or of the run from which it was adjusted or
-            fine-tuned.
+        run: Settings and data of the pretraining run of the model, or of the run from which the model was adjusted or
+            fine-tuned. None stands for a model without such a run.
         original: Name of the model f⁰ of continual learning, which is the model before its adjustment. None means that
             f⁰ is the model itself.
         checkpoint: Name of the model. It is None for a pretraining run, and for an adjusted or fine-tuned model that
