@@ -89,7 +89,7 @@ class Translated:
     language_ids: bool
 
     def __call__(self, masked: Masked, draw: Draw) -> tuple[Masked, NDArray[np.bool_]]:
-        """Return the changed positions, and flags [rows, k] of the positions that belong to this term."""
+        """Return the masked positions with the changes of this term, and flags [rows, k] of those that belong to it."""
         chosen = masked.labelled & (draw("dict") < self.rate)
         known, words, languages = self.synonyms.draw(masked.languages, masked.words, draw("translation"))
         translated = chosen & known

@@ -114,7 +114,10 @@ def _compared(compare: Compare, results: Results) -> _Sides:
 
 
 def _ordered(order: Order, results: Results) -> list[_Sides]:
-    """Return the steps over common conditions, then a step for each quantity without measurements."""
+    """Return the n − 1 steps of an order of n quantities, over their common conditions.
+
+    Steps between measured quantities come first. Steps without measurements fill up the number.
+    """
     found = _looked_up(order, results)
     there = [one for one in found if one[1]]
     relation: Relation = "greater" if order.direction == "rising" else "less"

@@ -87,8 +87,9 @@ def compare_table(table: PaperTable, results: Results) -> tuple[ComparedNumber, 
 def difference_of(quantity: Quantity, other: Quantity, results: Results) -> Estimate | None:
     """Return our estimate of ``quantity`` − ``other``, in the unit of the measure.
 
-    The result is None if a quantity was not measured, if several labels of an axis that it does not name were measured,
-    or if the two have no condition or seed in common.
+    Quantities without common seeds are compared unpaired (``estimate_of``). The result is None if a quantity was not
+    measured, or was measured for several labels of an axis that it does not name. It is also None if the quantities
+    have no condition in common, or if no seed of one quantity has a finite value in all conditions.
     """
     return _look_up(PaperNumber(quantity, 0.0, other), results).found.ours
 

@@ -147,16 +147,18 @@ def measure(
 
     Args:
         given: The input with the config.
-        folder: The folder for the results. It replaces an earlier one in a single rename.
+        folder: The folder for the results. An earlier folder is deleted once the new one is complete.
         told: The settings to record (default: the config of ``given``).
         keep_partial: If a probe fails, write the results of the earlier probes. A stage of a study must not set this,
-            because its partial files would be taken for a finished stage.
+            because its partial files would be taken for a finished stage. If probes fail at another checkpoint only,
+            the results of the selected checkpoint are always written.
 
     Returns:
         The result of each probe, and the results at all checkpoints, which are empty by default.
 
     Raises:
-        InputError: A package or sentence pairs are missing, which is checked before the first probe, or a probe fails.
+        InputError: A package or a text is missing, or the sentence pairs cannot be used (see ``ProbeInput.check``),
+            which is checked before the first probe. The error is also raised if a probe fails.
         DiskError: The results cannot be written.
     """
     given.check()

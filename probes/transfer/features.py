@@ -203,7 +203,7 @@ def _new_layer(body: LanguageModel, parts: int) -> Layer:
 class TaskModel(nn.Module):
     """Features and a head.
 
-    Methods accept the result of `Features.read` as ``read``, so that cached states are not computed again.
+    Methods take the result of `Features.read` as argument ``read``, so that cached states are not computed again.
 
     Args:
         features: The features.

@@ -78,10 +78,11 @@ class OrderModel(StrictModel):
 
 
 def read_model(path: Path) -> OrderModel:
-    """Read an order model from a file, and check its fingerprint.
+    """Read an order model from a file, and check its fingerprint if it has one.
 
     Raises:
-        InputError: The file cannot be read, is not an order model, or does not match its fingerprint.
+        InputError: The file cannot be read, is not an order model, has a format of another version, or does not match
+            its fingerprint.
     """
     try:
         with path.open("rb") as handle:

@@ -102,7 +102,10 @@ class TaskBatch:
 
     @property
     def draws(self) -> Corpus:
-        """The corpus to derive. Variants of one sentence have the same id, on which random choices depend."""
+        """The corpus that transforms read, in which all texts of a minimal pair have the same id.
+
+        Random choices of a transform depend on the id, so they are equal in all texts of a pair.
+        """
         if not self.paired:
             return self.corpus
         ids = self.corpus.ids.copy()

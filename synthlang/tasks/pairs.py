@@ -101,7 +101,10 @@ class Row(NamedTuple):
 
 
 class ReadPairs(ReadTask):
-    """Labelled pairs of files or the hub. ``language`` chooses the rows of one language."""
+    """Base class of labelled pairs of texts that are read from files or from the hub.
+
+    ``language`` is the language whose rows are used. If it is None, rows in several languages are an InputError.
+    """
 
     kind = "classes"
     fields = FIELDS

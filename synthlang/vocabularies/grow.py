@@ -65,7 +65,7 @@ def learn_merges(words: Mapping[Symbols, int], limit: int, min_frequency: int) -
 
 
 def lines_of(counts: Mapping[str, int]) -> Iterator[str]:
-    """Yield a text in which each word occurs as often as it does in ``counts``."""
+    """Yield lines of one repeated word each, in which every word occurs ``counts[word]`` times in all."""
     for word, count in counts.items():
         for start in range(0, count, REPEATED):
             yield " ".join([word] * min(count - start, REPEATED))

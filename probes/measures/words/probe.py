@@ -36,9 +36,10 @@ def words_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     """Measure the alignment of word embeddings with those of their translations, in percent (0 to 100).
 
     Raises:
-        InputError: The language is the source language or not a language of the run, the model is not from a run and
-            the settings name no dictionary, a dictionary cannot be used (see `words_of_dictionary`), embeddings contain
-            NaN, or the state of the last checkpoint of a run cannot be read.
+        InputError: The language is the source language or not a language of the run, embeddings contain NaN, or the
+            state of the last checkpoint of a run cannot be read. The error is also raised if the settings name no
+            dictionary although the model is not from a run or a second model reads the target language, or if a
+            dictionary cannot be used (see `words_of_dictionary`).
     """
     opened = (
         given.pretrained.run if given.same_model else None
