@@ -153,7 +153,7 @@ def _say_data(config: Path, data: Sequence[str]) -> None:
         _say(Console(), f"data: {len(found) - len(missing)} of {plural(len(found), 'data set')} are there")
     for item in missing:
         cost = f"{size_text(item.origin.download)}, {size_text(item.origin.disk)} on disk, {item.origin.licence}"
-        told = f"data to fetch: {item.name} ({cost})" if item.get == "fetch" else f"data: {left_line(item)}"
+        told = f"data to fetch: {item.label} ({cost})" if item.get == "fetch" else f"data: {left_line(item)}"
         _say(Console(), told)
 
 
@@ -164,7 +164,7 @@ def _say_other_sources(run: StudyRun, config: Path) -> None:
     if config.name not in SIZES or not Path(ROOT, SOURCES).exists():
         return
     for item in items(names_of(run.inputs), Path(ROOT), config.name):
-        if item.state not in ("here", "here, by hand"):
+        if item.is_here and item.state not in ("here", "here, by hand"):
             told = f"warning: {ROOT}/{item.name} is {item.state}, which is not that of this size (docs/data.md)"
             _say(Console(stderr=True), told, "yellow")
 

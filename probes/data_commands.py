@@ -72,6 +72,9 @@ def list_data(names: Sequence[str], study: Path | None, size: str | None, to: Pa
     if found:
         console.print(table)
     missing = [item for item in found if not item.is_here]
+    for item in missing:
+        if item.lacks:
+            console.print(f"{item.name}: {item.state}: {item.fault}", soft_wrap=True, markup=False, highlight=False)
     for item in missing if names else ():
         if item.get != "fetch":
             console.print(left_line(item), soft_wrap=True, markup=False, highlight=False)

@@ -105,6 +105,14 @@ def test_a_data_set_that_fetch_brings_has_a_download_and_a_size_on_disk_each_wit
         assert origin.disk is None or origin.disk.megabytes > 0
 
 
+@pytest.mark.parametrize("name", names())
+def test_a_folder_has_the_same_splits_from_each_source(name):
+    data = entry(name)
+    assert bool(data.splits) == (not data.fills)
+    for origin in origins(name) if data.splits else ():
+        assert origin.convert is None or origin.convert.written_splits == data.splits
+
+
 @pytest.mark.parametrize("wrong", [{}, {"stated": 1, "estimated": 1}])
 def test_a_size_has_one_basis(wrong):
     with pytest.raises(InputError, match="one basis"):

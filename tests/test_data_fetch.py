@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import probes
 from synthlang.data import check, fetch, list_sets
 from synthlang.data.downloads import DOWNLOADS, Downloads
 from synthlang.data.entries import entry
@@ -30,6 +31,7 @@ from synthlang.files import only_writer
 from synthlang.tasks import open_task
 from tests.data_server import DataServer, Fault, serving
 from tests.refusals import refusal
+from tests.study_cases import command
 
 ROWS = 40
 
@@ -110,8 +112,6 @@ def test_sets_are_fetched_converted_recorded_and_checked(server, tmp_path, capfd
     assert all(one.is_recorded and not one.fault for one in found.values())
     train = found["nli/es"].content["train"]
     assert (train.items, train.labels["neutral"]) == (30, 10)
-    (tmp_path / "nli" / "es" / "dev.tsv").write_text("premise\thypothesis\tlabel\n")
-    assert "nli/es/dev.tsv" in next(one.fault for one in check(["nli/es"], tmp_path))
     before = len(server.requests)
     assert get(server, tmp_path, "nli/es", "muse/en-es") == [] and len(server.requests) == before
 
@@ -183,8 +183,7 @@ def test_a_refusal_is_one_line_and_costs_no_other_set(name, path, faults, code, 
     error = refusal(get, server, tmp_path, name, other)
     assert error.code == code and error.hint
     assert str(error.path).startswith(("http", "https")) and not (tmp_path / name).exists()
-    if "tree" not in path:  # where the list itself is refused, nothing begins
-        assert list(read_record(tmp_path).sets) == [other]
+    assert list(read_record(tmp_path).sets) == [other]
 
 
 @pytest.mark.parametrize("name", ["nli/es", "muse/en-es"])
@@ -285,7 +284,9 @@ def test_without_a_network_the_error_says_so_and_a_folder_serves(server, tmp_pat
     assert fetch(["nli/es", "muse/en-es"], tmp_path / "here", source=mirror) == ["nli/es", "muse/en-es"]
     assert mirror.is_dir() and not any(one.verified for one in read_record(tmp_path / "here").sets["nli/es"].received)
     (mirror / "url" / MUSE_TEST).unlink()
-    assert refusal(fetch, ["muse/en-es"], tmp_path / "third", source=mirror).code == "missing"
+    error = refusal(fetch, ["muse/en-es", "nli/es"], tmp_path / "third", source=mirror)
+    assert error.code == "missing" and error.path == mirror / "url" / MUSE_TEST
+    assert list(read_record(tmp_path / "third").sets) == ["nli/es"]
 
 
 def test_a_full_disk(server, tmp_path, monkeypatch):
@@ -316,12 +317,44 @@ def test_a_web_page_in_place_of_a_file_is_refused_and_forgotten(server, tmp_path
 
 def test_the_remedy_for_a_damaged_file_works(server, tmp_path):
     get(server, tmp_path, "nli/es")
-    (tmp_path / "nli" / "es" / "dev.tsv").unlink()
+    dev = tmp_path / "nli" / "es" / "dev.tsv"
+    dev.write_bytes(dev.read_bytes().replace(b"cat", b"dog"))
     [found] = check(["nli/es"], tmp_path)
-    assert found.fault.endswith(f"delete {tmp_path / 'nli' / 'es'}, and run: synthlang data fetch nli/es")
+    remedy = f"delete {tmp_path / 'nli' / 'es'}, and run: synthlang data fetch nli/es"
+    assert found.fault == f"differs from the record: nli/es/dev.tsv has changed; {remedy}"
+    assert list_sets(["nli/es"], tmp_path)[0].state == "here", "a list reads no content"
     shutil.rmtree(tmp_path / "nli" / "es")
+    assert list_sets(["nli/es"], tmp_path)[0].state == "missing"
     assert get(server, tmp_path, "nli/es") == ["nli/es"]
     assert [one.fault for one in check(["nli/es"], tmp_path)] == [""]
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "content", "fault"),
+    [
+        ("nli/es", "nli/es/dev.tsv", None, "nli/es/dev.tsv is gone"),
+        ("nli/es", "nli/es/test.tsv", b"", "nli/es/test.tsv has 0 bytes instead of "),
+        ("muse/en-es", "muse/en-es-test.txt", None, "muse/en-es-test.txt is gone"),
+        ("muse/en-es", "muse/en-es.txt", b"x", "muse/en-es.txt has 1 byte instead of "),
+    ],
+)
+def test_an_incomplete_data_set_is_named_and_fetched_again(name, file, content, fault, server, tmp_path, capfd):
+    get(server, tmp_path, "nli/es", "muse/en-es")
+    if content is None:
+        (tmp_path / file).unlink()
+    else:
+        (tmp_path / file).write_bytes(content)
+    [item] = list_sets([name], tmp_path)
+    assert item.state == "incomplete" and not item.is_here and item.fault.startswith(fault)
+    probes.list_data(to=tmp_path)
+    assert f"{name}: incomplete: {fault}" in capfd.readouterr().out
+    for wanted in ([name], []):
+        [found] = [one for one in check(wanted, tmp_path) if one.name == name]
+        assert fault in found.fault and found.fault.endswith(f"; run: synthlang data fetch {name}")
+    capfd.readouterr()
+    assert get(server, tmp_path, "nli/es", "muse/en-es") == [name]
+    assert f"replaces an incomplete data set: {fault}" in capfd.readouterr().err
+    assert list_sets([name], tmp_path)[0].state == "here" and not check([name], tmp_path)[0].fault
 
 
 def test_two_fetches_at_once(server, tmp_path):
@@ -337,10 +370,23 @@ def test_consent_comes_first(server, tmp_path):
     assert [file.size for file in plans[0].files] == [len(nli())] * 3 and not list(tmp_path.iterdir())
 
 
-def test_data_that_cannot_be_fetched_says_how_to_obtain_it(tmp_path, capfd):
-    assert fetch(["pairs/yandex/ru-en"], tmp_path) == []
-    assert "by hand. Register at" in capfd.readouterr().err
-    (tmp_path / "muse").mkdir()
+def test_data_that_cannot_be_fetched_says_how_to_obtain_it(server, tmp_path, monkeypatch, capfd):
+    error = refusal(fetch, ["pairs/yandex/ru-en"], tmp_path)
+    assert error.code == "missing" and "by hand. Register at" in capfd.readouterr().err
+    assert str(error) == (
+        "1 data set can only be obtained by hand: pairs/yandex/ru-en; --size lab has a free source in its place, "
+        "or obtain it as described above, and run: synthlang data check pairs/yandex/ru-en"
+    )
+    assert "--size" not in refusal(fetch, ["qa/squad-sov/en"], tmp_path).hint
+    assert "2 data sets" in refusal(get, server, tmp_path, "ner/zh", "muse/en-es", "slots/snips/it").reason
+    assert list_sets(["muse/en-es"], tmp_path)[0].state == "here", "the others are fetched"
+    server.files.clear()
+    error = refusal(get, server, tmp_path, "ner/zh", "muse/en-de")
+    assert error.code == "missing" and [other.reason for other in error.others] == [
+        "1 data set can only be obtained by hand: ner/zh"
+    ]
+    assert command(monkeypatch, "data", "fetch", "ner/zh", "--to", tmp_path) == 2, "without a question"
+    (tmp_path / "muse").mkdir(exist_ok=True)
     for name in ("en-de.txt", "en-de-test.txt"):
         (tmp_path / "muse" / name).write_text("house Haus\n")
     [item] = list_sets(["muse/en-de"], tmp_path)
@@ -348,6 +394,46 @@ def test_data_that_cannot_be_fetched_says_how_to_obtain_it(tmp_path, capfd):
     assert item.state == "here, by hand" and not found.fault and not found.is_recorded
     (tmp_path / "muse" / "en-de.txt").write_text("three words here\n")
     assert "en-de.txt:1" in check(["muse/en-de"], tmp_path)[0].fault
+
+
+@pytest.mark.parametrize(
+    ("name", "files", "fault"),
+    [
+        (
+            "ner/zh",
+            ["train.tsv"],
+            "lacks the splits dev and test; add a file with dev in its name, a file with test in",
+        ),
+        (
+            "ner/zh",
+            ["train.tsv", "dev.tsv"],
+            "lacks the split test; add a file with test in its name; layout: train, dev",
+        ),
+        ("ner/zh", ["train.tsv", "valid.tsv", "test.tsv"], ""),
+        ("ner/en", ["train.tsv"], "lacks the splits dev and test"),
+        ("text/fr-cc", ["train.txt"], "lacks the split dev"),
+        ("text/fr-cc", ["train.txt", "valid.txt"], ""),
+        ("text/en-parsed", ["train.conllu"], "lacks the split dev"),
+        ("qa/squad-sov/en", ["train.json"], "lacks the split dev"),
+        ("qa/squad-sov/en", ["train.json", "dev.json"], ""),
+        ("slots/snips/it", ["train"], "lacks the splits dev and test"),
+        ("slots/snips/it", ["train", "valid", "test"], ""),
+        ("qa/xquad/en", ["dev.json"], ""),
+    ],
+)
+def test_a_folder_filled_by_hand_has_the_splits_that_studies_read(name, files, fault, tmp_path):
+    for file in files:
+        path = tmp_path / name / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.suffix:
+            path.write_bytes(CONTENT[path.suffix])
+            continue
+        path.mkdir()
+        for part in ("seq.in", "seq.out", "label"):
+            (path / part).write_text("O\n")
+    [found] = check([name], tmp_path)
+    assert found.fault.startswith(fault) and bool(found.fault) == bool(fault)
+    assert probes.check_data([name], to=tmp_path) == (not fault)
 
 
 # --- hostile archives
@@ -392,6 +478,13 @@ SQUAD = json.dumps(
         ]
     }
 ).encode()
+CONTENT = {
+    ".tsv": b"Ann\tB-PER\n\n",
+    ".txt": b"One cat sleeps .\n",
+    ".conllu": b"1\tcats\tcat\tNOUN\t_\t_\t0\troot\t_\t_\n\n",
+    ".json": SQUAD,
+}
+"""Content of a file of a data set, by the ending of its name."""
 TABLE = b"en\tfr\nthe cat\tle chat\n"
 BOMB = bytes(80_000_000)
 

@@ -23,7 +23,7 @@ from synthlang.data.entries import entry
 from synthlang.data.fetching import CACHE
 from synthlang.data.plans import plan_fetch
 from synthlang.data.record import read_record
-from synthlang.data.steps import Align, Parse, Segment
+from synthlang.data.steps import Align, Parse, Segment, align, parse, segment
 from synthlang.data.steps.segment import FAILED, relabelled
 from synthlang.parallel.pairs import TextPair, read_pair
 from synthlang.parallel.ready import READY
@@ -38,6 +38,7 @@ from tests.test_data_fetch import get, parquet, publish, server, zipped
 from tests.test_parsing import Chain
 
 __all__ = ["server"]
+DOCS = Path(__file__).parents[1] / "docs"
 ARTICLES = [f"One is {n} . Two is a word\nboth" for n in range(1000)]
 
 
@@ -92,8 +93,8 @@ def test_a_parsed_text_is_made_after_its_base_and_recorded(server, tmp_path, log
     assert get(server, root, "text/en-parsed", size="lab", workers=2) == ["text/en", "text/en-parsed"]
     told = capfd.readouterr().err
     assert "text/en-parsed: CC-BY-SA-3.0, GFDL, made of text/en" in told
-    assert "then parse with spacy:en_core_web_sm: 15 million words, 52 min on 2 cores (estimate)" in told
-    assert re.search(r"in all: .* to download, ≈ .* on the disk, 52 min of steps \(estimate\)", told)
+    assert "then parse with spacy:en_core_web_sm: 15 million words, 22 min on 2 cores (estimate)" in told
+    assert re.search(r"in all: .* to download, ≈ .* on the disk, 22 min of steps \(estimate\)", told)
     text, parsed = (
         open_source(f"{kind}:{root}/text/{name}") for kind, name in (("text", "en"), ("conllu", "en-parsed"))
     )
@@ -109,6 +110,10 @@ def test_a_parsed_text_is_made_after_its_base_and_recorded(server, tmp_path, log
     assert all(not found.fault and found.is_recorded for found in check(to=root)) and not (root / CACHE).exists()
     assert get(server, root, "text/en-parsed", size="lab") == []
     assert [item.state for item in list_sets(["text/en-parsed"], root, size="lab")] == ["here"]
+    (root / "text/en-parsed/dev.conllu").unlink()
+    assert [item.state for item in list_sets(["text/en-parsed"], root, size="lab")] == ["here", "incomplete"]
+    assert get(server, root, "text/en-parsed", size="lab") == ["text/en-parsed"]
+    assert not any(found.fault for found in check(to=root))
 
 
 def test_the_words_of_a_text_that_is_there_are_counted(server, tmp_path, log):
@@ -327,6 +332,14 @@ def test_an_alignment_is_made_recorded_and_used_without_the_aligner(server, tmp_
     assert step.version.startswith("fast_align, SHA-256") and step.counts == {"sentence pairs": 30}
     made = [name for name in one.written if READY in name]
     assert len(made) == 3 and not check(["pairs/xnli/fr-en"], root)[0].fault
+    next((root / "pairs/xnli" / READY).glob("*/forward.txt")).unlink()
+    assert "forward.txt has changed" in check(["pairs/xnli/fr-en"], root)[0].fault
+    [item] = list_sets(["pairs/xnli/fr-en"], root, size="paper")
+    assert item.state == "here", "a study can align the text itself"
+    with monkeypatch.context() as patch:
+        install(patch, tmp_path / "bin")
+        assert get(server, root, "pairs/xnli/fr-en", size="paper") == ["pairs/xnli/fr-en"]
+    assert not check(["pairs/xnli/fr-en"], root)[0].fault
     inputs._open_pair(pair_of(root))
     linked = read_pair(pair_of(root), (None, None), Store(tmp_path / "store"))  # type: ignore[arg-type]
     assert linked.links.of_pair(0) == [(0, 0), (1, 1)] and not (tmp_path / "store").exists()
@@ -381,12 +394,18 @@ def test_a_missing_tool_is_one_line_before_anything_is_downloaded(
     assert not server.requests and not (tmp_path / "data").exists()
 
 
+def test_the_pages_have_the_rates_of_the_estimates():
+    pages = {name: (DOCS / name).read_text("utf-8") for name in ("data.md", "scale.md")}
+    for rate in (*parse.RATES.values(), *align.RATES.values(), *segment.RATES.values()):
+        assert f" | {rate:,.0f} " in pages["data.md"]
+    assert f"`parse`: spaCy, `en_core_web_sm` | {parse.RATES['spacy']:,.0f} |" in pages["scale.md"]
+
+
 def test_estimates():
-    parse = Parse(kind="parse", parser="stanza:en", amount=7_900_000)
-    assert parse.estimate(parse.amount, 1) == "7.9 million words, 2.8 h on one core (estimate)"
-    assert parse.estimate(parse.amount, 4) == "7.9 million words, 42 min on 4 cores (estimate)"
-    assert "--morphology" not in parse.command(Path("a"), Path("b"))
-    align = Align(kind="align", program="eflomal", amount=1_000_000)
-    assert align.estimate(align.amount, 4) == "1.0 million sentence pairs, 18 min on one core (estimate)"
-    segment = Segment(kind="segment", segmenter="spacy:th")
-    assert segment.estimate(None, 1) == "time unknown before the download"
+    stanza = Parse(kind="parse", parser="stanza:en", amount=7_900_000)
+    assert stanza.estimate(stanza.amount, 1) == "7.9 million words, 2.8 h on one core (estimate)"
+    assert stanza.estimate(stanza.amount, 4) == "7.9 million words, 42 min on 4 cores (estimate)"
+    assert "--morphology" not in stanza.command(Path("a"), Path("b"))
+    eflomal = Align(kind="align", program="eflomal", amount=1_000_000)
+    assert eflomal.estimate(eflomal.amount, 4) == "1.0 million sentence pairs, 18 min on one core (estimate)"
+    assert Segment(kind="segment", segmenter="spacy:th").estimate(None, 1) == "time unknown before the download"

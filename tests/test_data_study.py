@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import cast
 
 from synthlang.corpus import Corpus
@@ -57,6 +58,14 @@ def test_two_commands_end_in_a_report(tmp_path, monkeypatch, capsys):
         monkeypatch.setenv("HF_ENDPOINT", server.address)
         publish_text_and_treebank(server)
         assert command(monkeypatch, *fetch) == 2, "without consent"
+        assert command(monkeypatch, *fetch, "--from", server.address, "--yes") == 0
+        capsys.readouterr()
+        Path("data/ud/en/en_ewt-ud-dev.conllu").write_text("")
+        assert command(monkeypatch, *study, "--dry-run") == 2
+        told, [said] = (text.splitlines() for text in capsys.readouterr())
+        fault = r"ud/en \(ud/en/en_ewt-ud-dev.conllu has 0 bytes instead of [\d,]+\)"
+        assert re.match(f"error: data: 1 data set of the study is missing or incomplete: {fault}; run: ", said)
+        assert "data: 1 of 2 data sets are there" in told and re.match(f"data to fetch: {fault} ", told[-1])
         assert command(monkeypatch, *fetch, "--from", server.address, "--yes") == 0
     assert not [path for _, path, _ in server.requests if "00001-of" in path]
     assert read_record(tmp_path / "data").sets["text/en"].variant == "lab"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 from probes.stages.inputs import Inputs
 from probes.study.cell import Cell, in_cell
 from probes.study.graph import stages_of
 from synthlang.data.entries import ROOT, name_of, names_of
+from synthlang.data.state import items
 from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.language import Language
@@ -62,22 +64,30 @@ def missing_data(absent: Sequence[str]) -> MissingDataError | None:
     names = names_of(absent)
     if not names:
         return None
+    found = {item.name: item for item in items(names, Path(ROOT))}
     others = [path for path in absent if name_of(path) is None]
     more = f", and the inputs {', '.join(others)}" if others else ""
-    reason = f"{plural(len(names), 'data set')} of the study {'is' if len(names) == 1 else 'are'} missing: "
+    state = "missing or incomplete" if any(found[name].lacks for name in names) else "missing"
+    reason = f"{plural(len(names), 'data set')} of the study {'is' if len(names) == 1 else 'are'} {state}: "
     hint = f"run: synthlang data fetch {' '.join(names)}"
-    error = MissingDataError(f"{reason}{', '.join(names)}{more}", ROOT, hint=hint, code="missing")
+    labels = ", ".join(found[name].label for name in names)
+    error = MissingDataError(f"{reason}{labels}{more}", ROOT, hint=hint, code="missing")
     error.names = tuple(names)
     return error
 
 
 def missing_inputs(cells: Iterable[Cell]) -> list[str]:
-    """Return the files and folders that the cells read and that do not exist, in the order of the cells.
+    """Return the files and folders that the cells read and that are missing, in the order of the cells.
+
+    The files of an incomplete data set of the catalogue are missing, too.
 
     Raises:
-        InputError: A path begins with ``~USER``, and the user does not exist.
+        InputError: A path begins with ``~USER`` and the user does not exist, or the record of the data is damaged.
     """
-    return [path for path in inputs_of(cells) if not user_path(path).exists()]
+    found = {path: name_of(path) for path in inputs_of(cells)}
+    of_catalogue = items([name for name in found.values() if name is not None], Path(ROOT))
+    incomplete = {item.name for item in of_catalogue if item.state == "incomplete"}
+    return [path for path, name in found.items() if name in incomplete or not user_path(path).exists()]
 
 
 def inputs_of(cells: Iterable[Cell]) -> list[str]:

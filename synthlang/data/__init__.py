@@ -63,8 +63,8 @@ def fetch(
 
     Raises:
         InputError: A name is unknown, the record of the folder is damaged, a library or a model of a step is not
-            installed, a source cannot be reached, the mirror lacks a file, the disk is too small, another process
-            fetches, or a data set failed. If a data set failed, the other data sets have been written.
+            installed, the mirror does not exist, the disk is too small, another process fetches, a data set failed, or
+            a person has to obtain one. In the last two cases, the other data sets have been written.
     """
     from synthlang.data.fetching import run_fetch
     from synthlang.data.plans import plan_fetch
@@ -75,7 +75,7 @@ def fetch(
         plan = plan_fetch(names, Path(to), size, mirror, display.report, steps, workers)
     for line in plan.lines():
         display.message(line)
-    if not plan.jobs or (confirm is not None and not confirm(plan)):
+    if plan.jobs and confirm is not None and not confirm(plan):
         return []
     with Display() as display:
         return run_fetch(plan, keep_downloads, display.report, display.message)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from synthlang.data.entries import DataSet, entry, names, places
 from synthlang.data.reading import Content, contents
-from synthlang.data.record import Record, damaged, read_record
-from synthlang.data.state import items
+from synthlang.data.record import Record, SetRecord, Written, read_record
+from synthlang.data.sources import ByHand
+from synthlang.data.state import items, lacking
 from synthlang.errors import InputError
+from synthlang.fingerprint import sha256_file
 from synthlang.progress import Report, silent
 from synthlang.wording import first_few
 
@@ -51,22 +53,45 @@ def check_sets(wanted: Iterable[str], root: Path, report: Report = silent) -> li
         InputError: A name is unknown, or the record of the folder is damaged.
     """
     record = read_record(root)
-    chosen = list(wanted) or [item.name for item in items(names(), root) if item.is_here]
+    chosen = list(wanted) or [item.name for item in items(names(), root) if item.state != "missing"]
     return [_check(name, root, record, report) for name in dict.fromkeys(chosen)]
 
 
 def _check(name: str, root: Path, record: Record, report: Report) -> Checked:
     data, known = entry(name), record.sets.get(name)
-    if known is not None and (wrong := damaged(root, known)):
-        delete = " and ".join(str(root / place) for place in places(name))
-        lab = " --size lab" if known.variant == "lab" else ""
-        again = f"delete {delete}, and run: synthlang data fetch {name}{lab}"
-        return Checked(name, f"changed or missing since the download: {first_few(wrong, 3)}; {again}", True)
+    if known is not None and (fault := _damage(name, root, known)):
+        return Checked(name, fault, True)
     try:
         found = _contents(name, data, root, report)
     except InputError as error:
         return Checked(name, str(error), known is not None)
+    if known is None and (lacks := [split for split in data.splits if split not in found]):
+        return Checked(name, _without(lacks, data), False, found)
     return Checked(name, "", known is not None, found)
+
+
+def _without(splits: Sequence[str], data: DataSet) -> str:
+    """Return a text about splits that a folder filled by hand lacks, with the remedy."""
+    layout = f"; layout: {data.source.layout}" if isinstance(data.source, ByHand) else ""
+    files = ", ".join(f"a file with {split} in its name" for split in splits)
+    return f"lacks the {'split' if len(splits) == 1 else 'splits'} {' and '.join(splits)}; add {files}{layout}"
+
+
+def _damage(name: str, root: Path, known: SetRecord) -> str:
+    """Return a text about the recorded files that are gone or have changed, with the remedy, or ""."""
+    gone = lacking(name, root, known)
+    left = {path: file for path, file in known.written.items() if path not in gone}
+    changed = [f"{path} has changed" for path, file in left.items() if not _is_intact(root / path, file)]
+    delete = " and ".join(str(root / place) for place in places(name))
+    lab = " --size lab" if known.variant == "lab" else ""
+    again = f"run: synthlang data fetch {name}{lab}"
+    remedy = again if gone else f"delete {delete}, and {again}"
+    wrong = [*gone.values(), *changed]
+    return f"differs from the record: {first_few(wrong, 3)}; {remedy}" if wrong else ""
+
+
+def _is_intact(path: Path, known: Written) -> bool:
+    return path.is_file() and path.stat().st_size == known.size and sha256_file(path) == known.sha256
 
 
 def _contents(name: str, data: DataSet, root: Path, report: Report) -> dict[str, Content]:

@@ -79,6 +79,18 @@ class DataSet(Origin):
     lab: Origin | None = None
     """Free source at the size ``lab``, if it differs from the main source."""
 
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """Splits that studies read: those that ``fetch`` writes. A data set of files has none."""
+        if self.fills:
+            return ()
+        if isinstance(self.source, MadeOf):
+            return entry(self.source.base).splits
+        if isinstance(self.source, ByHand) and self.source.splits:
+            return self.source.splits
+        converts = (origin.convert for origin in (self, self.lab) if origin is not None)
+        return next((convert.written_splits for convert in converts if convert is not None), ())
+
     def origin(self, size: str | None) -> Origin:
         """Return the free origin at the size ``lab`` if the data set has a free origin, else the main origin."""
         return self.lab if size == LAB and self.lab is not None else self

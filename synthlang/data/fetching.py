@@ -18,12 +18,14 @@ from synthlang.data.plans import Fetch, Job, check_disk
 from synthlang.data.reading import open_layout
 from synthlang.data.record import SOURCES, Received, SetRecord, read_record, write_record, written_files
 from synthlang.data.sources import MadeOf
+from synthlang.data.state import Item
 from synthlang.data.steps import Align, Parse, Segment
 from synthlang.data.steps.base import StepRecord, Tools
 from synthlang.errors import InputError
 from synthlang.files import TEMPORARY, UNIQUE, atomic_folder, only_writer, remove_leftovers, writing
 from synthlang.fingerprint import sha256_file
 from synthlang.progress import Report, Say, silent, unheard
+from synthlang.wording import plural
 
 CACHE = ".steps"
 """Name of the folder with a folder of finished parts for each data set whose steps were interrupted."""
@@ -43,13 +45,22 @@ def run_fetch(plan: Fetch, keep: bool = False, report: Report = silent, say: Say
         say: Called with a line on each data set.
 
     Raises:
-        InputError: The disk is too small, another process fetches, or a data set failed. The attribute ``others`` holds
-            the errors of further data sets that failed.
+        InputError: The disk is too small, another process fetches, a data set failed, or a person has to obtain one.
+            The attribute ``others`` holds the errors of further data sets.
     """
-    if not plan.jobs:
-        return []
+    done, errors = _run_jobs(plan, keep, report, say) if plan.jobs else ([], plan.failed)
+    left = [_by_hand(plan.by_hand)] if plan.by_hand else []
+    if errors:
+        raise _joined(errors, left)
+    if left:
+        raise left[0]
+    return done
+
+
+def _run_jobs(plan: Fetch, keep: bool, report: Report, say: Say) -> tuple[list[str], dict[str, InputError]]:
+    """Run the jobs of a plan, and return the names of the written data sets and the errors of the others by name."""
     check_disk(plan)
-    done, errors = list[str](), dict[str, InputError]()
+    done, errors = list[str](), {**plan.failed}
     tools = Tools(plan.root / CACHE, plan.workers, report, say)
     with only_writer(plan.root / SOURCES):
         remove_leftovers(plan.root)
@@ -70,18 +81,25 @@ def run_fetch(plan: Fetch, keep: bool = False, report: Report = silent, say: Say
             say(f"{job.item.name}: {'aligned' if job.item.is_here else 'written'}")
         if not (errors or keep or plan.downloads.is_mirror):
             _clean(plan)
-    if errors:
-        raise _joined(errors)
-    return done
+    return done, errors
 
 
-def _joined(errors: Mapping[str, InputError]) -> InputError:
-    """Return one error for the errors of data sets, by name. Of equal errors, only the first is listed."""
+def _by_hand(left: Sequence[Item]) -> InputError:
+    """Return the error for data sets that a person has to obtain."""
+    names = [item.name for item in left]
+    free = "--size lab has a free source in its place, or " if any(item.data.lab for item in left) else ""
+    hint = f"{free}obtain it as described above, and run: synthlang data check {' '.join(names)}"
+    reason = f"{plural(len(left), 'data set')} can only be obtained by hand: {', '.join(names)}"
+    return InputError(reason, hint=hint, code="missing")
+
+
+def _joined(errors: Mapping[str, InputError], left: Sequence[InputError]) -> InputError:
+    """Return one error for the errors of data sets, by name, and those in ``left``. Equal errors are listed once."""
     distinct = dict[str, InputError]()
     for name, error in errors.items():
         distinct.setdefault(error.text, error.inside(name))
     first, *others = distinct.values()
-    first.others = tuple(others)
+    first.others = (*left, *others)
     return first
 
 
@@ -113,6 +131,8 @@ def _parse(plan: Fetch, job: Job, base: str, tools: Tools) -> None:
     """Parse the data set ``base`` into the data set of a job, and record the result."""
     target = plan.root / job.item.name
     remove_leftovers(target.parent, target.name, UNIQUE)
+    if job.item.state == "incomplete":
+        shutil.rmtree(target)
     done = [step.run(plan.root / base, target, tools) for step in job.steps if isinstance(step, Parse)]
     open_layout(job.item.data.layout, [target])
     _record(plan, job, (), _files_below(plan.root, [target]), {}, done)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from synthlang.checksums import damaged_files
 from synthlang.data.conversions.base import INSIDE
 from synthlang.data.downloads import Downloads, Wanted
 from synthlang.data.entries import places
@@ -69,6 +70,7 @@ class Fetch:
         here: Data sets that are there and need no step.
         left: Data sets that a person or another command has to make.
         undone: Names of data sets that are there, with the kinds of steps that were left out when they were fetched.
+        failed: Errors of data sets whose files cannot be looked up, by name.
         workers: Number of worker processes of steps.
     """
 
@@ -78,6 +80,7 @@ class Fetch:
     here: tuple[Item, ...]
     left: tuple[Item, ...]
     undone: dict[str, list[str]]
+    failed: dict[str, InputError]
     workers: int = 1
 
     @property
@@ -95,9 +98,15 @@ class Fetch:
         """Size on the disk of each data set that is missing and whose size is known."""
         return [size for job in self.jobs if (size := job.disk) is not None]
 
+    @property
+    def by_hand(self) -> list[Item]:
+        """The data sets that a person has to obtain."""
+        return [item for item in self.left if item.get == "by hand"]
+
     def lines(self) -> list[str]:
         """Return lines of text that describe the plan: sizes, licences, steps with their time, and warnings."""
-        told = [line for job in self.jobs for line in self._of_job(job)]
+        told = [f"{name}: failed: {error}" for name, error in self.failed.items()]
+        told += [line for job in self.jobs for line in self._of_job(job)]
         if self.jobs:
             told.append(f"in all: {total(self.to_download)} to download, {total(self.disk)} on the disk{self._time()}")
         return [*told, *(line for item in self.here for line in self._here(item)), *map(left_line, self.left)]
@@ -108,6 +117,8 @@ class Fetch:
         size = f"{total(job.downloads)}, " if job.files else ""
         about = f"{size}{origin.licence}{restricted}, {origin.source.address}"
         told.append(f"{job.item.name}: is there" if job.item.is_here else f"{job.item.name}: {about}")
+        if job.item.lacks:
+            told.append(f"  replaces an incomplete data set: {job.item.fault}")
         if origin.note and not job.item.is_here:
             told.append(f"  {origin.note}")
         if unpinned := _unpinned(job):
@@ -175,7 +186,7 @@ def plan_fetch(
 
     Raises:
         InputError: A name is unknown, the record of the folder is damaged, a library or a model of a step is not
-            installed, a source cannot be reached, or the mirror does not exist or lacks a file.
+            installed, or the mirror does not exist.
     """
     downloads, record = Downloads(root, mirror), read_record(root)
     found = items(names, root, size)
@@ -185,7 +196,7 @@ def plan_fetch(
         if item.is_here:
             steps[item.name] = () if item.name in undone else _alignments_left(item, root, record, steps[item.name])
     _check_tools(steps)
-    jobs, here, left = list[Job](), list[Item](), list[Item]()
+    jobs, here, left, failed = list[Job](), list[Item](), list[Item](), dict[str, InputError]()
     for number, item in enumerate(found):
         report("look up", number, len(found), item.name)
         is_made = isinstance(item.origin.source, MadeOf)
@@ -196,9 +207,12 @@ def plan_fetch(
         elif not item.origin.is_fetched:
             left.append(item)
         else:
-            jobs.append(Job(item, tuple(downloads.wanted(item.origin.source)), steps[item.name]))
+            try:
+                jobs.append(Job(item, tuple(downloads.wanted(item.origin.source)), steps[item.name]))
+            except InputError as error:
+                failed[item.name] = error
     report("look up", len(found), len(found), "")
-    return Fetch(root, downloads, tuple(jobs), tuple(here), tuple(left), undone, workers)
+    return Fetch(root, downloads, tuple(jobs), tuple(here), tuple(left), undone, failed, workers)
 
 
 def _check_tools(steps: dict[str, tuple[Step, ...]]) -> None:
@@ -220,7 +234,7 @@ def _undone(item: Item, record: Record, steps: Sequence[Step]) -> list[str]:
 
 
 def _alignments_left(item: Item, root: Path, record: Record, steps: Sequence[Step]) -> tuple[Step, ...]:
-    """Return the steps ``align`` whose word alignments are missing, for a data set that is there."""
+    """Return the steps ``align`` whose word alignments are missing or damaged, for a data set that is there."""
     if item.state not in ("here", "here, by hand"):
         return ()
     paths = [root / place for place in places(item.name)]
@@ -231,7 +245,8 @@ def _alignments_left(item: Item, root: Path, record: Record, steps: Sequence[Ste
             continue
         recorded = [one.fingerprint for one in known if one.settings.get("program") == step.program]
         name = recorded[-1] if recorded else step.name(paths)
-        if not step.folder(paths, name).is_dir():
+        folder = step.folder(paths, name)
+        if not folder.is_dir() or damaged_files(folder):
             left.append(step)
     return tuple(left)
 

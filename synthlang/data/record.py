@@ -122,13 +122,3 @@ def write_record(root: Path, record: Record) -> None:
 def written_files(paths: Mapping[str, Path]) -> dict[str, Written]:
     """Return the size and the checksum of files by their names."""
     return {name: Written(size=path.stat().st_size, sha256=sha256_file(path)) for name, path in paths.items()}
-
-
-def damaged(root: Path, record: SetRecord) -> list[str]:
-    """Return the names of the written files of a record that are missing from ``root`` or have another content."""
-    found = []
-    for name, known in record.written.items():
-        path = root / name
-        if not path.is_file() or path.stat().st_size != known.size or sha256_file(path) != known.sha256:
-            found.append(name)
-    return found

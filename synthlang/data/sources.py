@@ -185,6 +185,8 @@ class ByHand(StrictModel):
     """Instructions for obtaining the data."""
     layout: str
     """The files that the folder must have."""
+    splits: tuple[Literal["train", "dev", "test"], ...] = ()
+    """Splits that the folder must have (default: those of the free source at the size ``lab``)."""
 
     @property
     def address(self) -> str:

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Literal
 
 from synthlang.data.entries import ROOT, DataSet, Origin, entry, places
-from synthlang.data.record import Record, read_record
+from synthlang.data.record import Record, SetRecord, read_record
 from synthlang.data.sizes import Size
 from synthlang.data.sources import ByHand, MadeOf
 from synthlang.data.steps import Parse
+from synthlang.wording import first_few, plural
 
-State = Literal["here", "here, by hand", "here, the lab source", "here, the paper's source", "missing"]
+State = Literal["here", "here, by hand", "here, the lab source", "here, the paper's source", "incomplete", "missing"]
 
 
 @dataclass(frozen=True)
@@ -24,18 +25,31 @@ class Item:
         name: Name of the data set.
         data: Entry of the data set in the catalogue.
         origin: Source of the data set at the size.
-        state: State of the files. A folder without a record counts as filled by hand.
+        state: State of the files. A folder without a record counts as filled by hand. With a record, a data set is
+            here only if each file that was written is there with its size.
+        lacks: For an incomplete data set, a text about each file that is gone or has another size.
     """
 
     name: str
     data: DataSet
     origin: Origin
     state: State
+    lacks: tuple[str, ...] = ()
 
     @property
     def is_here(self) -> bool:
         """True if all files of the data set are there."""
-        return self.state != "missing"
+        return self.state not in ("incomplete", "missing")
+
+    @property
+    def fault(self) -> str:
+        """Text on the first files that an incomplete data set lacks, or ""."""
+        return first_few(self.lacks, 3)
+
+    @property
+    def label(self) -> str:
+        """The name, with the fault of an incomplete data set."""
+        return f"{self.name} ({self.fault})" if self.lacks else self.name
 
     @property
     def get(self) -> str:
@@ -67,16 +81,18 @@ def items(names: Iterable[str], root: Path, size: str | None = None) -> list[Ite
 
 
 def _item(name: str, root: Path, size: str | None, record: Record) -> Item:
-    data = entry(name)
-    return Item(name, data, data.origin(size), _state(name, data, root, size, record))
+    data, known = entry(name), record.sets.get(name)
+    origin = data.origin(size)
+    there = [_is_there(root / place) for place in places(name)]
+    if known is not None and any(there) and (lacks := lacking(name, root, known)):
+        return Item(name, data, origin, "incomplete", tuple(lacks.values()))
+    if not all(there):
+        return Item(name, data, origin, "missing")
+    return Item(name, data, origin, "here, by hand" if known is None else _source(data, known, size))
 
 
-def _state(name: str, data: DataSet, root: Path, size: str | None, record: Record) -> State:
-    if not all(_is_there(root / place) for place in places(name)):
-        return "missing"
-    known = record.sets.get(name)
-    if known is None:
-        return "here, by hand"
+def _source(data: DataSet, known: SetRecord, size: str | None) -> State:
+    """Return the state of a data set with all of its files, by the source that they came from."""
     if known.variant == data.variant(size):
         return "here"
     return "here, the lab source" if known.variant == "lab" else "here, the paper's source"
@@ -85,6 +101,22 @@ def _state(name: str, data: DataSet, root: Path, size: str | None, record: Recor
 def _is_there(path: Path) -> bool:
     """Return whether a path is a file, or a folder that is not empty."""
     return path.is_file() or (path.is_dir() and any(not one.name.startswith(".") for one in path.iterdir()))
+
+
+def lacking(name: str, root: Path, known: SetRecord) -> dict[str, str]:
+    """Return a text about each recorded file of a data set that is gone or has another size, by its path.
+
+    Word alignments, which are beside the files of a data set, do not count.
+    """
+    found = dict[str, str]()
+    for path, file in known.written.items():
+        if not any(path == place or path.startswith(f"{place}/") for place in places(name)):
+            continue
+        if not (root / path).is_file():
+            found[path] = f"{path} is gone"
+        elif (size := (root / path).stat().st_size) != file.size:
+            found[path] = f"{path} has {plural(size, 'byte')} instead of {file.size:,}"
+    return found
 
 
 def left_line(item: Item) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -18,6 +18,7 @@ from synthlang.data.sources import CHANGED
 from synthlang.errors import InputError
 from synthlang.files import reading, writing
 from synthlang.progress import Report, silent
+from synthlang.sources.splits import NAMES, split_of
 
 INSIDE = "!"
 """Separator of an archive and its member, as in ``a.zip!folder/file.txt``."""
@@ -82,6 +83,11 @@ class Converter(StrictModel):
         """Names, patterns and members that the conversion reads. Every subclass defines them."""
         raise NotImplementedError
 
+    @property
+    def written_splits(self) -> tuple[str, ...]:
+        """Splits that the conversion writes into a folder, in the order train, dev, test. Files have none."""
+        return ()
+
     def run(self, given: Given, out: Path, names: Sequence[str]) -> dict[str, int]:
         """Write the converted files into the folder ``out``.
 
@@ -110,6 +116,20 @@ class SplitConverter(Converter):
     @property
     def inputs(self) -> tuple[str, ...]:
         return tuple(self.splits.values())
+
+    @property
+    def written_splits(self) -> tuple[str, ...]:
+        return splits_of(self.splits)
+
+
+def splits_of(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the splits in the names of files or folders, in the order train, dev, test.
+
+    >>> splits_of(["test/seq.in", "valid.txt"])
+    ('dev', 'test')
+    """
+    found = {split_of(name.partition("/")[0]) for name in names}
+    return tuple(split for split in NAMES if split in found)
 
 
 def one_line(text: Any) -> str:

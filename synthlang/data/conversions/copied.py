@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from synthlang.data.conversions.base import Converter, Given
+from synthlang.data.conversions.base import Converter, Given, splits_of
 from synthlang.files import safe_name, writing
 from synthlang.packed import open_packed
 
@@ -25,6 +25,10 @@ class CopiedFiles(Converter):
     @property
     def inputs(self) -> tuple[str, ...]:
         return tuple(self.files.values())
+
+    @property
+    def written_splits(self) -> tuple[str, ...]:
+        return splits_of(self.files)
 
     def run(self, given: Given, out: Path, names: Sequence[str]) -> dict[str, int]:
         del names

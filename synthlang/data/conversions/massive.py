@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Literal
 
-from synthlang.data.conversions.base import Converter, Given, opened, written
+from synthlang.data.conversions.base import Converter, Given, opened, splits_of, written
 from synthlang.data.sources import CHANGED
 from synthlang.errors import InputError
 from synthlang.files import writing
@@ -36,6 +36,10 @@ class Massive(Converter):
     @property
     def inputs(self) -> tuple[str, ...]:
         return (self.file,)
+
+    @property
+    def written_splits(self) -> tuple[str, ...]:
+        return splits_of(SPLITS.values())
 
     def run(self, given: Given, out: Path, names: Sequence[str]) -> dict[str, int]:
         del names

@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from synthlang.data.conversions.base import Given, SplitConverter, one_line, rows, written
+from synthlang.data.conversions.base import Given, SplitConverter, one_line, rows, splits_of, written
 from synthlang.errors import InputError
 
 
@@ -32,6 +32,10 @@ class RunningText(SplitConverter):
             reason = "sentences can be held out only if train is the only split"
             raise InputError(reason, keys="held_out", hint="leave this key out", code="conflict")
         return self
+
+    @property
+    def written_splits(self) -> tuple[str, ...]:
+        return splits_of([*self.splits, *(["valid"] if self.held_out else [])])
 
     def run(self, given: Given, out: Path, names: Sequence[str]) -> dict[str, int]:
         del names

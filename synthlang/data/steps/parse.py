@@ -15,8 +15,8 @@ from synthlang.progress import Report
 from synthlang.sources import open_source
 from synthlang.sources.base import size_of
 
-RATES = {"spacy": 2400.0, "stanza": 790.0}
-"""Words a second on one core by engine (docs/parsing.md)."""
+RATES = {"spacy": 5600.0, "stanza": 790.0}
+"""Words in a second of processor time by engine. docs/data.md has the basis of each rate."""
 BYTES_A_WORD = 6
 """Approximate bytes per word of English text, to estimate the number of words in a folder."""
 
