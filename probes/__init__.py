@@ -131,8 +131,8 @@ def probe(
         probes: Comma-separated names, or ``all`` (default: the probes in the config, else words, retrieval, maps, cka
             and distances). By default, ``words`` is left out if translations of words are not known.
         config: A YAML file, or a name from the catalogue.
-        language: The language to compare with the source language (default: the first derived one of the run). It is
-            required for a model that is not a run.
+        language: The language to compare with the source language (default: the first derived or only other language
+            of the run). It is required for a model that is not a run.
         checkpoints: ``selected``, or ``all`` to probe also the other checkpoints that the run keeps (default: that of
             the config).
         out: The folder for the results (default for a run: ``RUN/probes``). It is required for other models.
@@ -182,7 +182,7 @@ def run_transfer(
         train: The training items in the source language (default: from the text of the run).
         dev: The items for model selection (default: the dev split of the training items, or one tenth of them).
         test: The test items (default: the test split of the training items).
-        language: The target language (default: the first derived one of the run).
+        language: The target language (default: the first derived or only other language of the run).
         target: The items of a natural target language by split, such as ``{"test": SOURCE}``.
         seeds: Number of fine-tuning seeds. Finished seeds are not run again.
         out: The JSON file (default for a run: ``RUN/transfer/TASK-LANGUAGE.json``). It is required for other models.

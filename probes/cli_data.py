@@ -35,7 +35,7 @@ For = Annotated[
 Size = Annotated[
     str | None,
     option(
-        "Size of the study: paper or lab, which has free sources only (default: the size in its name).",
+        "Size of the study: paper, or lab with free sources where they exist (default: the size in its name).",
         **one_of(*SIZES),
     ),
 ]

@@ -26,7 +26,10 @@ def probe(
     ] = None,
     language: Annotated[
         str | None,
-        option("Language to compare with the source language (default: first derived one of the run).", metavar="SPEC"),
+        option(
+            "Language to compare with the source language (default for a run: first derived or only other language).",
+            metavar="SPEC",
+        ),
     ] = None,
     checkpoints: Annotated[
         str | None,

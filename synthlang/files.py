@@ -261,18 +261,26 @@ def json_of(raw: bytes, path: Path, codec: str = "utf-8") -> Any:
     """
     with reading(path):
         text = raw.decode(codec)
+    return json_value(text, path)
+
+
+def json_value(text: str, path: Path, line: int | None = None) -> Any:
+    """Return the JSON value in a text of ``path``: in its line ``line``, or by default in the whole file.
+
+    Raises:
+        InputError: The text is not JSON, or a number or the nesting is too large to read. The error names the line.
+    """
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        raise InputError(
-            f"is not JSON: {error.msg}", path, error.lineno, hint="correct this line", code="format"
-        ) from error
+        reason, at = f"is not JSON: {error.msg} at column {error.colno}", error.lineno if line is None else line
+        raise InputError(reason, path, at, hint="correct this line", code="format") from error
     except ValueError as error:
-        raise InputError(
-            "has a number with thousands of digits", path, hint="shorten this number", code="format"
-        ) from error
+        reason = "has a number with thousands of digits"
+        raise InputError(reason, path, line, hint="shorten this number", code="format") from error
     except RecursionError as error:
-        raise InputError("has thousands of nested brackets", path, hint="reduce the nesting", code="format") from error
+        reason = "has thousands of nested brackets"
+        raise InputError(reason, path, line, hint="reduce the nesting", code="format") from error
 
 
 def lines_of(handle: IO[bytes], path: Path) -> Iterator[tuple[int, str]]:

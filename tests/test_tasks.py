@@ -100,8 +100,12 @@ def test_the_layouts_of_public_releases(tmp_path):
     task = open_task(f"nli:{write(tmp_path / 'mnli_train.jsonl', rows)}")
     batch = only(task)
     assert (batch.ids, labels_of(batch), batch.counts) == (("7",), ["contradiction"], {NO_LABEL: 1})
-    broken = write(tmp_path / "x.jsonl", rows + "{,}\n")
-    assert refused(lambda: list(open_task(f"nli:{broken}").batches("train"))) == ("x.jsonl:3", "format")
+    for line in ("{,}", "[" * 100_000, "9" * 5_000):
+        broken = write(tmp_path / "x.jsonl", f"{rows}{line}\n")
+        assert refused(lambda broken=broken: list(open_task(f"nli:{broken}").batches("train"))) == (
+            "x.jsonl:3",
+            "format",
+        )
     assert open_task(f"nli:{write(tmp_path / 'a.tsv', XNLI_MT)}").labels == ("neutral", "contradiction")
     sick = write(tmp_path / "SICK.txt", SICK)
     assert {split: only(open_task(f"nli:{sick}"), split).ids for split in ("train", "dev", "test")} == {

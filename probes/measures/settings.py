@@ -38,7 +38,7 @@ class InputConfig(StrictModel):
     probes: tuple[str, ...] = Field(default=(), min_length=1)
     """Probes to run (default: words, retrieval, maps, cka and distances)."""
     language: LanguageSpec | None = None
-    """Language to compare with the source language (null: the first derived language of the run).
+    """Language to compare with the source language (null: the first derived or only other language of the run).
 
     For a run, give the name or specification of one of its languages. For other models, give the specification of a
     derived language, or any name together with ``natural``.

@@ -45,7 +45,9 @@ def read_vec(path: Path, words: int | None = None, report: Report = silent) -> S
         vectors = np.zeros((wanted, width), np.float32)
     except (MemoryError, ValueError) as error:
         reason = f"{wanted} words of {width} dimensions do not fit into memory"
-        raise InputError(reason, path, 1, hint="reduce the number of words", code="resources") from error
+        raise InputError(
+            reason, path, 1, hint="set retrieval.static.words to a smaller number", code="resources"
+        ) from error
     index: dict[str, int] = {}
     seen = 0
     for number, line in lines:

@@ -217,7 +217,7 @@ class TransferConfig(StrictModel):
     task: TaskName = "pos"
     """Downstream task."""
     language: LanguageSpec | None = None
-    """Target language: its name in the run (default: first derived one), or the specification of a derived language."""
+    """Target language: its name in the run, or a derived language (null: the first derived or only other one)."""
     train: ItemsSpec | None = None
     """Training set of the source language, such as ``SOURCE#dev`` (default: the text that the run was trained on)."""
     train_language: Annotated[NamedLanguage | None, OmitDefaultFromHash()] = None

@@ -11,7 +11,6 @@ and ``test_matched`` count as dev and test. A column ``SemEval_set`` (SICK in on
 
 from __future__ import annotations
 
-import json
 import re
 from abc import abstractmethod
 from collections import Counter
@@ -23,7 +22,7 @@ from typing import Any, NamedTuple
 
 from synthlang.corpus import FORM
 from synthlang.errors import InputError
-from synthlang.files import read_lines
+from synthlang.files import json_value, read_lines
 from synthlang.fingerprint import fingerprint
 from synthlang.sources.base import listed
 from synthlang.sources.hub_data import (
@@ -248,11 +247,7 @@ def json_rows(lines: Iterable[tuple[int, str]], path: Path) -> Iterator[tuple[in
     """
     for number, line in lines:
         if line.strip():
-            try:
-                row = json.loads(line)
-            except ValueError as error:
-                hint = "correct the line"
-                raise InputError(f"is not JSON: {error}", path, number, hint=hint, code="format") from error
+            row = json_value(line, path, number)
             if not isinstance(row, dict):
                 hint = "write an object with the texts and the label"
                 raise InputError("a line must be a JSON object", path, number, hint=hint, code="type")
