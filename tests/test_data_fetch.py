@@ -30,7 +30,7 @@ from synthlang.errors import InputError
 from synthlang.files import only_writer
 from synthlang.tasks import open_task
 from tests.data_server import DataServer, Fault, serving
-from tests.refusals import refusal
+from tests.refusals import refusal, refused
 from tests.study_cases import command
 
 ROWS = 40
@@ -527,3 +527,19 @@ def test_a_mirror_must_be_a_folder(tmp_path):
 def test_an_unknown_name_is_corrected():
     error = refusal(fetch, ["nli/eng"])
     assert isinstance(error, InputError) and error.code == "unknown" and "did you mean nli/en" in error.hint
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [("{", "format"), ("[]", "damaged"), ('{"format": 999, "sets": {}}', "unsupported"), ('{"format": 1}', "missing")],
+)
+def test_a_record_that_cannot_be_used_is_one_line(content, code, tmp_path):
+    (tmp_path / SOURCES).write_text(content, encoding="utf-8")
+    assert refused(lambda: read_record(tmp_path))[1] == code
+
+
+def test_a_file_is_no_folder_of_data(tmp_path):
+    path = tmp_path / "data"
+    path.write_text("", encoding="utf-8")
+    assert refused(fetch, ["muse/en-fr"], to=path) == ("data", "exists")
+    assert refused(list_sets, ["muse/en-fr"], path) == ("data", "exists")

@@ -94,8 +94,11 @@ def read_record(root: Path) -> Record:
     """Return the records of a folder of data. A folder without ``SOURCES.json`` has no records.
 
     Raises:
-        InputError: The file cannot be read or is damaged, or a later version of synthlang wrote it.
+        InputError: ``root`` is a file, or ``SOURCES.json`` cannot be read, is damaged or is of a later version of
+            synthlang.
     """
+    if root.exists() and not root.is_dir():
+        raise InputError("is not a folder", root, hint="name a folder for the data", code="exists")
     path = root / SOURCES
     if not path.exists():
         return Record(format=FORMAT, sets={})
