@@ -535,7 +535,7 @@ def test_an_unknown_name_is_corrected():
 )
 def test_a_record_that_cannot_be_used_is_one_line(content, code, tmp_path):
     (tmp_path / SOURCES).write_text(content, encoding="utf-8")
-    assert refused(lambda: read_record(tmp_path))[1] == code
+    assert refused(read_record, tmp_path)[1] == code
 
 
 def test_a_file_is_no_folder_of_data(tmp_path):

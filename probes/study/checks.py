@@ -84,10 +84,9 @@ def missing_inputs(cells: Iterable[Cell]) -> list[str]:
     Raises:
         InputError: A path begins with ``~USER`` and the user does not exist, or the record of the data is damaged.
     """
-    found = {path: name_of(path) for path in inputs_of(cells)}
-    of_catalogue = items([name for name in found.values() if name is not None], Path(ROOT))
-    incomplete = {item.name for item in of_catalogue if item.state == "incomplete"}
-    return [path for path, name in found.items() if name in incomplete or not user_path(path).exists()]
+    paths = inputs_of(cells)
+    incomplete = {item.name for item in items(names_of(paths), Path(ROOT)) if item.state == "incomplete"}
+    return [path for path in paths if name_of(path) in incomplete or not user_path(path).exists()]
 
 
 def inputs_of(cells: Iterable[Cell]) -> list[str]:

@@ -14,7 +14,7 @@ from synthlang.data.state import items, lacking
 from synthlang.errors import InputError
 from synthlang.fingerprint import sha256_file
 from synthlang.progress import Report, silent
-from synthlang.wording import first_few
+from synthlang.wording import enumerated, first_few
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def _without(splits: Sequence[str], data: DataSet) -> str:
     """Return a text about splits that a folder filled by hand lacks, with the remedy."""
     layout = f"; layout: {data.source.layout}" if isinstance(data.source, ByHand) else ""
     files = ", ".join(f"a file with {split} in its name" for split in splits)
-    return f"lacks the {'split' if len(splits) == 1 else 'splits'} {' and '.join(splits)}; add {files}{layout}"
+    return f"lacks the {'split' if len(splits) == 1 else 'splits'} {enumerated(splits)}; add {files}{layout}"
 
 
 def _damage(name: str, root: Path, known: SetRecord) -> str:

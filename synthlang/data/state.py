@@ -108,9 +108,9 @@ def lacking(name: str, root: Path, known: SetRecord) -> dict[str, str]:
 
     Word alignments, which are beside the files of a data set, do not count.
     """
-    found = dict[str, str]()
+    found, filled = dict[str, str](), places(name)
     for path, file in known.written.items():
-        if not any(path == place or path.startswith(f"{place}/") for place in places(name)):
+        if not any(path == place or path.startswith(f"{place}/") for place in filled):
             continue
         if not (root / path).is_file():
             found[path] = f"{path} is gone"
