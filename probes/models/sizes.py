@@ -66,7 +66,7 @@ def _settings_of(model: str) -> Any:
 
 
 @cache
-def built_in(spec: str) -> MiniEnglish:
+def whole_grammar(spec: str) -> MiniEnglish:
     """Open the built-in source of a ``builtin:`` spec, without the limit on sentences that the spec may have.
 
     Raises:
@@ -89,5 +89,5 @@ def bounded(config: PretrainConfig) -> PretrainConfig:
     if not all(source.startswith(BUILTIN) for source in sources):
         return config
     spec = config.vocabulary
-    most = SMALLEST + TYPE_TOKENS * sum(built_in(source).types for source in sources)
+    most = SMALLEST + TYPE_TOKENS * sum(whole_grammar(source).types for source in sources)
     return config.model_copy(update={"vocabulary": spec.model_copy(update={"size": min(spec.size, most)})})

@@ -17,7 +17,7 @@ from rich.filesize import decimal
 from pretrain.config import CheckpointConfig
 from pretrain.cost import ModelSize, pretraining_flops, size_of_run
 from pretrain.folder import kept_steps
-from probes.models.sizes import BUILTIN, bounded, built_in, size_of_model
+from probes.models.sizes import BUILTIN, bounded, size_of_model, whole_grammar
 from probes.stages.adjust import AdjustStage
 from probes.stages.base import Stage, StageKeys
 from probes.stages.finetune import FinetuneStage, TuneStage
@@ -265,7 +265,7 @@ def _tokens_of_training(config: TransferConfig, root: PretrainStage | str, lengt
     own = root.config.all_languages[0].source if isinstance(root, PretrainStage) else ""
     spec = config.train or own
     if spec.startswith(BUILTIN):
-        sentences = built_in(spec).size("train")
+        sentences = whole_grammar(spec).size("train")
         return None if length is None else sentences * length
     path = local_path(spec)
     files = [path] if path is not None and path.is_file() else []
