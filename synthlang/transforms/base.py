@@ -38,7 +38,7 @@ class Transform(StrictModel):
     kind: str
     """Name by which a language selects the transform."""
     strength: float = Field(default=1.0, ge=0.0, le=1.0)
-    """Amount of change, from 0 (none) to 1 (full): a share of the word types or of the sentences."""
+    """Amount of change, from 0 (none) to 1 (full). For most kinds it is the share of the sentences that change."""
 
     @property
     def requires(self) -> tuple[str, ...]:

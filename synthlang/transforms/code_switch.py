@@ -51,7 +51,7 @@ class CodeSwitch(Transform):
     cap: float = Field(default=0.15, ge=0.0, le=1.0)
     """Largest share of the words of a batch that are replaced.
 
-    If more words are drawn, the floor(cap · words) with the smallest random numbers are replaced.
+    If more words are drawn, the floor(strength · cap · words) with the smallest random numbers are replaced.
     """
     batch_sentences: int = Field(default=1000, ge=1)
     """Number of sentences of a batch for ``cap``, a divisor of 2,000."""

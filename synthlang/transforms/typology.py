@@ -84,7 +84,7 @@ class Typology(Transform):
     copula: Side | None = None
     """Side of copulas (cop)."""
     head_direction: Literal["initial", "final"] | None = None
-    """Side of all dependents but punctuation, coordination and the parts of fixed phrases and names.
+    """Side of all dependents but punctuation, coordination, lists, inserted words and parts of fixed phrases and names.
 
     ``final`` puts them before the head. Values of single features take precedence.
     """
