@@ -172,8 +172,9 @@ def test_ten_verdicts_are_recomputed_with_pandas_and_scipy_alone(monkeypatch):
     exec(compile(code, "recompute.md", "exec"), made)
     assert len(made["found"]) == 10 and len({word for *_, word in made["found"].values()}) == 3
     for (name, claim), (inside, against, word) in made["found"].items():
-        rows = lines_of(section(Path(f"findings-{name}.md").read_text(encoding="utf-8"), "Claims"))[1:]
-        [row] = [row for row in rows if row[0].lower().startswith(f"{claim.replace('-', ' ')} (")]
+        rows = lines_of(section(Path(f"findings-{name}.md").read_text(encoding="utf-8"), "The claims at every scale"))
+        of_claim = [row for row in rows if row[0].lower().startswith(f"{claim.replace('-', ' ')} (")]
+        [row] = [row for row in of_claim if row[5].endswith(("models (tiny)", f"models (tiny ({name}))"))]
         shown = f"{p_value(inside)} for ({p_value(against)} against)"
         assert (row[4].replace("&lt;", "<"), row[6].split(" (")[0]) == (shown, word), claim
 
