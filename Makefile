@@ -44,7 +44,7 @@ format: $(VENV)/installed-dev
 	$(BIN)/ruff check --fix .
 
 docs: $(VENV)/installed-dev
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -q -f .ci/mkdocs.yml
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -f .ci/mkdocs.yml
 	@echo "the site is build/site/index.html"
 
 $(VENV)/installed: pyproject.toml constraints.txt

@@ -142,7 +142,8 @@ def _parameter(parameter: Any) -> tuple[str, str, str]:
 
 
 def _plain(text: str | None) -> str:
-    return re.sub(r"\\?\[/?[a-z ]+\]", "", text or "").strip()
+    """Return a help text without the marks of rich, and with brackets that Markdown does not take for links."""
+    return re.sub(r"\\?\[/?[a-z ]+\]", "", text or "").strip().replace("[", r"\[")
 
 
 # --- kinds

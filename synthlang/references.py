@@ -74,7 +74,7 @@ def as_written(named: Named) -> Any:
     return named.name.model_dump(mode="json") if isinstance(named.name, pydantic.BaseModel) else named.name
 
 
-_PLAIN = (int, float, type(None))
+_PLAIN = frozenset((bool, int, float, type(None)))
 """Types of values that cannot be references. Most values have one of these types."""
 
 
@@ -98,29 +98,25 @@ def resolved(
         place: The keys that lead to ``config``.
     """
 
-    def filled(value: Any, hint: Any, kind: Kind | None, place: tuple[str, ...]) -> Any:
-        """Return a value with its references replaced.
-
-        ``hint`` is the declared type of the value. ``kind`` is the kind of reference that the field declares, if any.
-        """
-        if isinstance(value, _PLAIN):
+    def filled(value: Any, kind: Kind | None, place: tuple[str, ...]) -> Any:
+        """Return a value with its references replaced. ``kind`` is the kind of reference that the field declares."""
+        if type(value) in _PLAIN:
             return value
         if isinstance(value, pydantic.BaseModel):
             whole: Kind | None = getattr(type(value), "reference", None)
             return resolved(value, replace, place) if whole is None else replace(Named(place, whole, value))
         if isinstance(value, str):
-            found = kind or _kind(hint)
-            return replace(Named(place, found, value)) if found is not None and value else value
+            return replace(Named(place, kind, value)) if kind is not None and value else value
         if isinstance(value, Mapping):
-            return {str(key): filled(inner, hint, kind, (*place, str(key))) for key, inner in value.items()}
+            return {str(key): filled(inner, kind, (*place, str(key))) for key, inner in value.items()}
         assert isinstance(value, list | tuple), f"{'.'.join(place)} is {value!r}, which is no JSON"
-        return [filled(inner, hint, kind, (*place, str(n))) for n, inner in enumerate(value)]
+        return [filled(inner, kind, (*place, str(n))) for n, inner in enumerate(value)]
 
     found: dict[str, Any] = {}
-    for name, (hint, kind, omitted) in _fields(type(config)).items():
+    for name, (kind, omitted) in _fields(type(config)).items():
         value = getattr(config, name)
         if not (omitted and value == omitted[0]):
-            found[name] = value if isinstance(value, _PLAIN) else filled(value, hint, kind, (*place, name))
+            found[name] = value if type(value) in _PLAIN else filled(value, kind, (*place, name))
     return found
 
 
@@ -130,26 +126,19 @@ def omits_default(field: FieldInfo) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _fields(model: type[pydantic.BaseModel]) -> dict[str, tuple[Any, Kind | None, tuple[Any, ...]]]:
-    """Map each field to its type, its kind of reference and its omitted default.
+def _fields(model: type[pydantic.BaseModel]) -> dict[str, tuple[Kind | None, tuple[Any, ...]]]:
+    """Map each field to its kind of reference, if any, and its omitted default.
 
     The default is a tuple of one value. The tuple is empty if the default is not omitted.
     """
-    kinds = {
-        name: next((mark.kind for mark in field.metadata if isinstance(mark, Reference)), None)
-        for name, field in model.model_fields.items()
-    }
-    return {
-        name: (
-            field.annotation,
-            kinds[name],
-            (field.get_default(call_default_factory=True),) if omits_default(field) else (),
-        )
-        for name, field in model.model_fields.items()
-    }
+    found: dict[str, tuple[Kind | None, tuple[Any, ...]]] = {}
+    for name, field in model.model_fields.items():
+        own = next((mark.kind for mark in field.metadata if isinstance(mark, Reference)), None)
+        omitted = (field.get_default(call_default_factory=True),) if omits_default(field) else ()
+        found[name] = own or _kind(field.annotation), omitted
+    return found
 
 
-@lru_cache(maxsize=1024)
 def _kind(hint: Any) -> Kind | None:
     """Return the kind of reference that a type declares, also inside a union or a container."""
     if get_origin(hint) is Annotated:
