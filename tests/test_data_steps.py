@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -163,6 +164,7 @@ def test_a_killed_step_continues(name, before, chunks, server, tmp_path, log):
     with subprocess.Popen(words, env=environment, stderr=subprocess.DEVNULL) as process:
         while not Path(f"{log}.waits").exists():
             assert process.poll() is None
+            time.sleep(0.05)
         process.kill()
     assert not (root / name).exists() and calls(log) == before
     requests = len(server.ranges(".parquet"))
