@@ -18,7 +18,7 @@ from synthlang.language import Language, bind_language, parse_language
 from synthlang.progress import Display
 from synthlang.reading import Reading
 from synthlang.sources import open_source
-from synthlang.sources.base import Source, counted_split, lacks_morphology, size_of, with_columns
+from synthlang.sources.base import Source, counted_split, lacks_morphology, size_of, with_columns, word_counts
 from synthlang.sources.splits import NAMES, SPLITS
 from synthlang.sources.text import FileSource
 from synthlang.tasks import is_task, open_task
@@ -231,7 +231,7 @@ def _vocabulary(language: Language, source: Source, split: str | None, option: s
     if not (option.isascii() and option.isdigit()):
         return Vocabulary.load(user_path(option))
     vocabulary = train_vocabulary(source.batches(counted_split(source, split)), int(option))
-    return with_added_forms(vocabulary, [language], source, split=split)
+    return with_added_forms(vocabulary, [language], partial(word_counts, source, split))
 
 
 def _first(source: Source, language: Language, number: int) -> list[tuple[str, str]]:

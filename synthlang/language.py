@@ -274,7 +274,11 @@ def checked_source(language: Language, source: Source, name: str) -> Source:
 
 
 def bind_language(
-    language: Language, source: Source, vocabulary: Vocabulary | None = None, split: str | None = None
+    language: Language,
+    source: Source,
+    vocabulary: Vocabulary | None = None,
+    split: str | None = None,
+    counts: Callable[[], Counter[str]] | None = None,
 ) -> Language:
     """Bind a language to the word counts and the vocabulary that its transforms need.
 
@@ -286,6 +290,8 @@ def bind_language(
         source: Source whose words are counted, if a transform needs counts.
         vocabulary: Vocabulary of the source language, for transforms of tokens.
         split: Split whose words are counted (default: the training split).
+        counts: Function that returns the word counts of the split (default: the words are counted). It is called if a
+            transform needs counts.
 
     Raises:
         InputError: The source lacks a column or the split to count, a transform of tokens has no vocabulary, or the
@@ -300,10 +306,10 @@ def bind_language(
     if language.on_tokens:
         _check_tokens(bound, bound._tokens().vocabulary)
     if language.needs_counts and language._bound_to is None:
-        counts = {"word": word_counts(source, split)}
+        of_unit = {"word": word_counts(source, split) if counts is None else counts()}
         if bound._subwords is not None:
-            counts["token"] = bound._subwords.token_counts(counts["word"])
-        transforms = tuple(t.bind(counts[_unit(t)]) for t in language.transforms)
+            of_unit["token"] = bound._subwords.token_counts(of_unit["word"])
+        transforms = tuple(t.bind(of_unit[_unit(t)]) for t in language.transforms)
         bound = bound.model_copy(update={"transforms": transforms})
         bound._bound_to = source.fingerprint + ("" if split in (None, "train") else f" {split}")
     return bound

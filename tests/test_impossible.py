@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from string import punctuation
 from typing import Any
 
@@ -21,6 +21,7 @@ from synthlang.derive_command import derive_command
 from synthlang.errors import InputError
 from synthlang.language import Language, bind_language, checked_source, parse_language
 from synthlang.sources import open_source
+from synthlang.sources.base import word_counts
 from synthlang.store import Store
 from synthlang.transforms.shuffle import drawn
 from synthlang.vocabularies.build import with_added_forms
@@ -60,7 +61,9 @@ def batches_of(given: tuple[str, str]) -> tuple[Corpus, ...]:
 def vocabulary_of(given: tuple[str, str]) -> Vocabulary:
     source = open_source(given[0])
     marked = [parse_language("impossible/no-reverse"), parse_language("impossible/no-hop")]
-    return with_added_forms(train_vocabulary(source.batches(given[1]), 400), marked, source, split=given[1])
+    return with_added_forms(
+        train_vocabulary(source.batches(given[1]), 400), marked, partial(word_counts, source, given[1])
+    )
 
 
 def bound(name: str, given: tuple[str, str]) -> Language:

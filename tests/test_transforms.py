@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from synthlang.config import parse
 from synthlang.corpus import Column, Corpus
 from synthlang.language import Language, bind_language, parse_language
 from synthlang.sources import open_source
+from synthlang.sources.base import word_counts
 from synthlang.strict_yaml import parse_yaml
 from synthlang.trees import Forest
 from synthlang.vocabularies.build import with_added_forms
@@ -249,7 +251,7 @@ def test_languages_of_the_catalogue(name, source, batch, vocabulary):
     language = parse_language(name)
     label = name.removesuffix("-like").removeprefix("impossible/").removesuffix("/paper")
     assert language == parse(Language, find("derived", name).data) and language.name == label
-    language = bind_language(language, source, with_added_forms(vocabulary, [language], source))
+    language = bind_language(language, source, with_added_forms(vocabulary, [language], partial(word_counts, source)))
     rewrite = language.rewrite(batch)
     kept, derived = rewrite.source(batch), rewrite.apply(batch)
     if label != "no-shuffle":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import weakref
 from typing import Any, Literal
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -12,12 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synthlang.corpus import Corpus
-from synthlang.language import PARENT, parse_language
+from synthlang.language import PARENT, bind_language, parse_language
 from synthlang.scripts import SPECIAL_TOKENS
+from synthlang.sources.base import word_counts
 from synthlang.sources.mini_english import MiniEnglish
 from synthlang.sources.text import TextSource
 from synthlang.store import Store
-from synthlang.vocabularies import OURS, VocabularySpec, build, build_id_space
+from synthlang.vocabularies import OURS, VocabularySpec, build, build_id_space, counts
 from synthlang.vocabularies.build import prefixed
 from synthlang.vocabularies.grow import with_forms
 from synthlang.vocabulary import Vocabulary, train_tokenizer
@@ -60,6 +62,26 @@ def family(mini):
     names = {"trans": "trans", "hangul": "trans@hangul+inv", "half": "trans@syllabics:0.5", "inv": "inv"}
     derived = [(name, mini, parse_language(spec)) for name, spec in names.items()]
     return [("en", mini, PARENT), *derived]
+
+
+def test_the_words_of_a_text_are_counted_once_for_each_store(mini, tmp_path, monkeypatch):
+    """Two languages need counts, and one has forms of its own. The result is that of counts made on the spot."""
+    names = {"half": "trans@syllabics:0.5", "quarter": "trans:0.25", "marked": "impossible/partial-reverse"}
+    languages = [("en", mini, PARENT), *((name, mini, parse_language(spec)) for name, spec in names.items())]
+    counting = Mock(wraps=word_counts)
+    monkeypatch.setattr(counts, "word_counts", counting)
+    spec, kept = VocabularySpec(size=400), Store(tmp_path)
+    space, bound = build_id_space(spec, languages, kept)
+    again, bound_again = build_id_space(spec, languages, kept)
+    assert counting.call_count == 1
+    assert again.fingerprint == space.fingerprint and [b.fingerprint for b in bound_again] == [
+        b.fingerprint for b in bound
+    ]
+    assert list(counts.stored_counts(mini, kept).items()) == list(word_counts(mini).items()), "order is kept, too"
+    batch = next(mini.batches("dev"))
+    for (_, source, language), own in zip(languages, bound_again, strict=True):
+        if language.needs_counts:
+            assert own.derive(batch).texts() == bind_language(language, source).derive(batch).texts()
 
 
 @pytest.mark.parametrize("kind", KINDS)

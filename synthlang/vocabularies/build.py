@@ -25,7 +25,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,9 +39,10 @@ from synthlang.files import atomic_folder
 from synthlang.fingerprint import fingerprint
 from synthlang.language import Language, bind_language, checked_source
 from synthlang.scripts import SPACE, SPECIAL_TOKENS, Script
-from synthlang.sources.base import Source, check_split, word_counts
+from synthlang.sources.base import Source, check_split
 from synthlang.store import Store
 from synthlang.transforms.transliterate import Transliterate
+from synthlang.vocabularies.counts import stored_counts
 from synthlang.vocabularies.grow import with_forms
 from synthlang.vocabularies.space import OURS, IdSpace, LanguageTokenizer, VocabularySpec
 from synthlang.vocabulary import FORMAT, Subwords, Vocabulary, merges_of_text, parallel_tokenizer, train_vocabulary
@@ -91,19 +93,24 @@ def trained(spec: VocabularySpec, texts: Sequence[Text], store: Store) -> Vocabu
 
 
 def with_added_forms(
-    vocabulary: Vocabulary, languages: Sequence[Language], source: Source, least: int = 1, split: str | None = None
+    vocabulary: Vocabulary, languages: Sequence[Language], counts: Callable[[], Mapping[str, int]], least: int = 1
 ) -> Vocabulary:
     """Return the vocabulary of a source with one token for each form that a language adds to it.
 
-    The added tokens come after the tokens of ``vocabulary``. Words of the source that occur less than ``least`` times
-    add no form. Words are counted in ``split`` (default: the training split).
+    The added tokens come after the tokens of ``vocabulary``.
+
+    Args:
+        vocabulary: The vocabulary.
+        languages: The languages.
+        counts: Function that returns the word counts of the source. It is called if a language adds forms.
+        least: Smallest number of occurrences of a word of the source that adds forms.
 
     Raises:
-        InputError: The source lacks the split, or the split cannot be read.
+        InputError: The words cannot be counted.
     """
     if not any(language.adds_forms for language in languages):
         return vocabulary
-    words = [word for word, count in word_counts(source, split).items() if count >= least]
+    words = [word for word, count in counts().items() if count >= least]
     forms = dict.fromkeys(form for language in languages for form in language.added_forms(words))
     return with_forms(vocabulary, forms)
 
@@ -265,13 +272,14 @@ def build_id_space(
                 hint = "use joint, joined or prefixed"
                 raise InputError(reason, keys="vocabulary.kind", hint=hint, code="conflict")
         vocabulary = trained(spec, [(source, None)], store)
-        vocabulary = with_added_forms(vocabulary, [own for _, _, own in languages], source, spec.min_frequency)
-        bound = tuple(bind_language(language, source, vocabulary) for _, source, language in languages)
+        counts = partial(stored_counts, source, store)
+        vocabulary = with_added_forms(vocabulary, [own for _, _, own in languages], counts, spec.min_frequency)
+        bound = tuple(bind_language(language, source, vocabulary, counts=counts) for _, source, language in languages)
         return copied_space([name for name, _, _ in languages], bound, vocabulary), bound
     names = [name for name, _, _ in languages]
     for name in names if spec.kind == "prefixed" else ():
         check_prefix(name)  # before any training
-    bound = bind_words(languages, "vocabulary.kind", spec.kind)
+    bound = bind_words(languages, store, "vocabulary.kind", spec.kind)
     texts = texts_of(languages, bound)
     if spec.kind == "joint":
         tokenizer = trained(spec, texts, store).parent
@@ -298,11 +306,12 @@ def check_languages(languages: Sequence[SourcedLanguage]) -> None:
         checked_source(language, source, f"the source of {name}")
 
 
-def bind_words(languages: Sequence[SourcedLanguage], keys: str, value: str) -> tuple[Language, ...]:
+def bind_words(languages: Sequence[SourcedLanguage], store: Store, keys: str, value: str) -> tuple[Language, ...]:
     """Bind languages without transforms of tokens to the word counts of their sources.
 
     Args:
         languages: The languages with their names and sources.
+        store: The store of artifacts.
         keys: The setting that chooses the vocabulary, for errors.
         value: The value of the setting.
 
@@ -314,4 +323,7 @@ def bind_words(languages: Sequence[SourcedLanguage], keys: str, value: str) -> t
         if language.on_tokens:
             reason = f"{value} does not allow the transform with unit: token of the language {name}"
             raise InputError(reason, keys=keys, hint="use vocabulary.kind copied, or unit: word", code="conflict")
-    return tuple(bind_language(language, source) for _, source, language in languages)
+    return tuple(
+        bind_language(language, source, counts=partial(stored_counts, source, store))
+        for _, source, language in languages
+    )

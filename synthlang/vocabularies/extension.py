@@ -224,7 +224,7 @@ def hf_id_space(
         DiskError: The extension cannot be stored.
     """
     check_languages(languages)
-    bound = bind_words(languages, "start.model", model)
+    bound = bind_words(languages, store, "start.model", model)
     checkpoint = read_checkpoint(model)
     tokenizer, size, made = checkpoint.tokenizer, checkpoint.rows, None
     ids = np.unique(np.fromiter(tokenizer.get_vocab(with_added_tokens=True).values(), np.int64))
