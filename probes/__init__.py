@@ -182,7 +182,7 @@ def run_transfer(
         train: The training items in the source language (default: from the text of the run).
         dev: The items for model selection (default: the dev split of the training items, or one tenth of them).
         test: The test items (default: the test split of the training items).
-        language: The target language (default: the first derived or only other language of the run).
+        language: The target language (default: the first derived language of the run).
         target: The items of a natural target language by split, such as ``{"test": SOURCE}``.
         seeds: Number of fine-tuning seeds. Finished seeds are not run again.
         out: The JSON file (default for a run: ``RUN/transfer/TASK-LANGUAGE.json``). It is required for other models.

@@ -36,7 +36,7 @@ def transfer(
         str | None, option("Test items (default: test split of the training items).", metavar="SOURCE")
     ] = None,
     language: Annotated[
-        str | None, option("Target language (default for a run: first derived or only other language).", metavar="SPEC")
+        str | None, option("Target language (default for a run: first derived language).", metavar="SPEC")
     ] = None,
     target_train: Annotated[
         str | None,

@@ -99,7 +99,7 @@ def of_run(
         artifacts: The languages, tokenizers and token ids of the run.
         model: The trained model.
         record: Fingerprint of the run.
-        language: Name or spec of the target language (default: the first derived or only other language of the run).
+        language: Name or spec of the target language (default: the first derived language of the run).
         natural: True if the target language is natural, with sentences of its own.
 
     Raises:

@@ -217,7 +217,10 @@ class TransferConfig(StrictModel):
     task: TaskName = "pos"
     """Downstream task."""
     language: LanguageSpec | None = None
-    """Target language: its name in the run, or a derived language (null: the first derived or only other one)."""
+    """Target language: its name in the run, or a derived language (null: the first derived one of the run).
+
+    In a study, null is also the only other language of a run without derived languages.
+    """
     train: ItemsSpec | None = None
     """Training set of the source language, such as ``SOURCE#dev`` (default: the text that the run was trained on)."""
     train_language: Annotated[NamedLanguage | None, OmitDefaultFromHash()] = None
@@ -271,7 +274,7 @@ class TransferConfig(StrictModel):
     length: int | None = Field(default=None, ge=8)
     """Maximum length of a row in tokens, including special tokens (default: the maximum of the model).
 
-    Words beyond the limit are not predicted and count as errors.
+    Words beyond the limit count as errors in pos and parsing. In ner and slots, their predicted tag is O.
     """
     stride: int = Field(default=64, ge=0)
     """Overlap of two windows of a paragraph, in tokens (qa)."""
