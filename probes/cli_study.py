@@ -16,7 +16,7 @@ from synthlang.errors import InputError
 Study = Annotated[
     Path, argument("YAML file, or name of a study (synthlang configs studies lists them).", **names_of("studies"))
 ]
-Store = Annotated[Path | None, option("Folder for stages, which several studies may share (default: OUT/stages).")]
+SHARED = "Folder for stages, which several studies may share"
 Size = Annotated[
     str | None,
     option("Size of a study given by name: paper, lab or tiny (default: the size in its name).", **one_of(*SIZES)),
@@ -34,7 +34,7 @@ def study(
         ),
     ] = None,
     out: Annotated[Path | None, option("Study folder (default: runs/NAME). An unfinished study continues.")] = None,
-    store: Store = None,
+    store: Annotated[Path | None, option(f"{SHARED} (default: that of the last start, else OUT/stages).")] = None,
     size: Size = None,
     executor: Annotated[
         str, option("Executor: local (processes), in-process or slurm.", **one_of(*EXECUTORS))
@@ -107,7 +107,7 @@ def search(
     out: Annotated[
         Path | None, option("Search folder (default: runs/NAME-search). An unfinished search continues.")
     ] = None,
-    store: Store = None,
+    store: Annotated[Path | None, option(f"{SHARED} (default: OUT/stages).")] = None,
     size: Size = None,
     trials: Annotated[int, option("Total number of cells to try.", min=1)] = 20,
     first_rung: Annotated[
