@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import weakref
 from typing import Any, Literal
 from unittest.mock import Mock
 
@@ -307,24 +305,6 @@ def test_fingerprints_cover_what_ids_depend_on_and_nothing_else(mini, natural, s
     first = build_id_space(spec, texts, store)[0]
     assert first.fingerprint != build_id_space(spec, [texts[0], ("x", mini, seeded)], store)[0].fingerprint
     assert first.fingerprint == build_id_space(spec, [("a", mini, PARENT), ("b", *texts[1][1:])], store)[0].fingerprint
-
-
-def test_training_holds_one_batch_at_a_time(store):
-    alive = []
-
-    class Watched(MiniEnglish):
-        most = 0
-
-        def batches(self, split):
-            for batch in super().batches(split):
-                alive.append(weakref.ref(batch))
-                gc.collect()
-                Watched.most = max(Watched.most, sum(reference() is not None for reference in alive))
-                yield batch
-
-    source = Watched(types=500, sentences=8_000, dev=0, test=0)
-    build_id_space(VocabularySpec(kind="joint", size=300), [("en", source, PARENT)], store)
-    assert len(alive) == 4 and 0 < Watched.most <= 3
 
 
 TEXTS = [*ENGLISH, *GERMAN, "len: en: den:x <mask> b", "Ġen:the Ġ", "en:the", "  a \t b  ", ""]
