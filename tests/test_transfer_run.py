@@ -16,11 +16,12 @@ from probes.transfer import fit, result
 from probes.transfer.compare import compare
 from probes.transfer.config import TransferConfig
 from probes.transfer.result import ResultFile, drops, facts, predictions_path, read_predictions, rows_of
-from probes.transfer.run import Predictions, Transfer, check_one_model
+from probes.transfer.run import Predictions, Transfer
+from probes.transfer.saved import check_one_model
 from probes.transfer.splits import load_data
 from probes.transfer.tasks.entry import TaskEntry
 from probes.transfer.tasks.table import TASKS
-from probes.transfer.transfer_command import result_table
+from probes.transfer.transfer_command import result_table, transfer_command
 from synthlang.config import parse
 from synthlang.language import PARENT, parse_language
 from tests.adjust_models import save_model
@@ -208,6 +209,22 @@ def test_a_natural_dev_set_of_a_further_language(run, tmp_path):
     assert natural.fingerprint != derived.fingerprint
     nowhere = {"chosen_by": "mean", "dev_also": [{"language": "nowhere"}]}
     assert refusal(transfer_of, run, **SEVERAL, **nowhere).keys == ("dev_also",)
+
+
+def test_saved_models_are_those_of_finished_seeds(plain, tmp_path):
+    """As an interrupted call: the first seed is finished, and its model is neither made nor written again."""
+    model, settings = str(plain[2] / "seed-0"), config(language="trans+inv")
+    whole = transfer_command(model, settings, 2, tmp_path / "whole.json", tmp_path / "whole")
+    out, kept = transfer_command(model, settings, 1, tmp_path / "t.json", tmp_path / "kept"), tmp_path / "kept"
+    before = {path: path.stat().st_mtime_ns for path in (kept / "seed-0").rglob("*")}
+    assert refused(transfer_command, model, settings, 2, out, tmp_path / "elsewhere") == ("t.json", "exists")
+    transfer_command(model, settings, 2, out, kept)
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    assert out.read_bytes() == whole.read_bytes().replace(b"whole.predictions", b"t.predictions")
+    for path in (tmp_path / "whole").rglob("*.*"):
+        assert (kept / path.relative_to(tmp_path / "whole")).read_bytes() == path.read_bytes()
+    (kept / "seed-1" / "done.json").unlink()
+    assert refused(transfer_command, model, settings, 2, out, kept) == ("t.json", "exists")
 
 
 def test_seeds_are_added_and_another_transfer_is_refused(plain, tmp_path):

@@ -133,7 +133,7 @@ class TuneStage(FinetuneStage):
 
     def check(self, inputs: Inputs) -> None:
         """Raise InputError if the settings give more than one body, lack a language, or are wrong for a fine-tuning."""
-        from probes.transfer.run import check_one_model
+        from probes.transfer.saved import check_one_model
         from probes.transfer.splits import open_training
 
         config, known = self.config, KnownModels(self, inputs)
@@ -162,7 +162,8 @@ class TuneStage(FinetuneStage):
         from probes.stages.opened import ModelRequest, open_models
         from probes.stages.shared_finetunes import shared_places
         from probes.transfer.result import drops
-        from probes.transfer.run import Transfer, check_one_model
+        from probes.transfer.run import Transfer
+        from probes.transfer.saved import check_one_model
         from probes.transfer.splits import load_training
         from synthlang.files import atomic_folder
 

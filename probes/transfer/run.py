@@ -36,6 +36,7 @@ from probes.transfer.continual import Continual
 from probes.transfer.features import Features, TaskModel
 from probes.transfer.fit import Fitted, fine_tune, predict
 from probes.transfer.movement import movement
+from probes.transfer.saved import TRANSFER, model_folders
 from probes.transfer.shared import SharedPlace
 from probes.transfer.splits import DEV, MIXED, TransferData
 from probes.transfer.tasks.base import Examples
@@ -51,7 +52,6 @@ from synthlang.reading import Reading
 from synthlang.references import as_written, resolved
 from synthlang.rng import key_of
 from synthlang.store import Store
-from synthlang.vocabularies.xlm_tokenizer import XLM
 from synthlang.vocabulary import nothing_read
 
 DIGITS = 4
@@ -274,8 +274,8 @@ class Transfer:
         Args:
             seed: The seed.
             folder: The folder for fits in progress, from which an interrupted fit continues.
-            keep: The folder for the models fine-tuned on the source language (default: they are not saved). Their
-                names are ``seed-N``, or ``seed-N-setting-K`` if a search keeps several settings.
+            keep: The folder for the models fine-tuned on the source language (default: they are not saved), see
+                `model_folders`.
 
         Raises:
             InputError: A loss or a weight is not finite, a fit in ``folder`` is damaged, aligned text cannot be read,
@@ -296,10 +296,9 @@ class Transfer:
         if keep is not None:
             readers = self.pretrained.source, self.pretrained.target
             languages = {self.pretrained.language_name(one.role): (one.tokenizer, one.number) for one in readers}
-            for number, model in enumerate(models["source"]):
-                name = f"seed-{seed}" + (f"-setting-{number}" if len(models["source"]) > 1 else "")
-                record = {"model": self.pretrained.name}
-                write_model(model.features.body("source"), languages, keep / name, record)
+            record = {"model": self.pretrained.name, TRANSFER: self.fingerprint}
+            for model, place in zip(models["source"], model_folders(keep, seed, len(kept)), strict=True):
+                write_model(model.features.body("source"), languages, place, record)
         predictions = []
         for test, (names, trained) in self.tests.items():
             sets = [self.examples(name, trained) for name in names]
@@ -464,33 +463,6 @@ class Transfer:
             gold = [one for name in names for one in self.examples(name, trained).gold]
             found[test] = round(self.main(gold, self.task.majority(train, gold)), DIGITS)
         return found
-
-
-def check_one_model(config: TransferConfig, has_own_parts: bool, architecture: str = "") -> None:
-    """Check that the fine-tuned model can be saved as one model for both languages.
-
-    Args:
-        config: The settings of the transfer.
-        has_own_parts: True if the model has separate weights or embeddings for its languages.
-        architecture: The architecture of the model, or "" if it is not known yet.
-
-    Raises:
-        InputError: The features are frozen, the config has a rotation, or the model is an XLM model or has separate
-            parts. The error is also raised if a combination of the search is not allowed.
-    """
-    if any(tried.features.tune == "none" for _, tried in combinations(config)):
-        reason = "with none, there is no fine-tuned model to save"
-        raise InputError(reason, keys="features.tune", hint="set this key to all", code="conflict")
-    if config.rotation is not None:
-        reason = "cannot be saved with a model, so the saved model would differ from the tested one"
-        raise InputError(reason, keys="rotation", hint="set this key to null", code="conflict")
-    if architecture == XLM:
-        raise InputError(
-            "saving an XLM model is not supported", hint="run the transfer without saving models", code="unsupported"
-        )
-    if has_own_parts:
-        reason = "saving a model with separate weights for its languages is not supported"
-        raise InputError(reason, hint="run the transfer without saving models", code="unsupported")
 
 
 def rank(scores: Sequence[float], best: int) -> list[int]:

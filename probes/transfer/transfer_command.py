@@ -19,7 +19,8 @@ from probes.models.pretrained import Pretrained
 from probes.transfer.compare import Comparison
 from probes.transfer.config import TransferConfig
 from probes.transfer.result import ResultFile, drops, rows_of
-from probes.transfer.run import Transfer, check_one_model
+from probes.transfer.run import Transfer
+from probes.transfer.saved import check_one_model, is_saved, model_folders
 from probes.transfer.splits import load_data, open_splits
 from probes.transfer.tasks.metrics import defined
 from synthlang.catalogue import load_yaml
@@ -86,7 +87,7 @@ def transfer_command(
             ``Transfer.check``), or training diverges. The error is also raised if a natural target language has no
             name, if ``out`` is None for a model that is not a run, or if ``out`` is a folder, has the result of another
             transfer, or is written by another process. With ``keep``, the error is also raised if the model cannot be
-            saved for both languages, or ``out`` already has results of some seeds.
+            saved for both languages, or ``out`` has the result of a seed whose model is not in ``keep``.
         DiskError: A file cannot be written.
     """
     pretrained = _opened(model, config)
@@ -112,7 +113,7 @@ def transfer_command(
         for line in _lines_before(transfer, idle, notes):
             display.message(line)
         if keep is not None:
-            _check_all_new(file, path, seeds)
+            _check_saved(file, seeds, keep)
         for seed in range(seeds):
             if seed not in file.seeds:
                 file.add(transfer, transfer.run(seed, work / transfer.fingerprint[:12], keep))
@@ -182,11 +183,14 @@ def _default_path(model: str, config: TransferConfig, pretrained: Pretrained) ->
     return run / "transfer" / f"{config.task}-{language}.json"
 
 
-def _check_all_new(file: ResultFile, path: Path, seeds: int) -> None:
-    if any(seed in file.seeds for seed in range(seeds)):
-        reason = "already has results of some seeds, but --save-models saves only models of new results"
-        hint = "give another file with --out, so that all seeds run again"
-        raise InputError(reason, path, hint=hint, code="exists")
+def _check_saved(file: ResultFile, seeds: int, keep: Path) -> None:
+    """Raise InputError if a seed is finished, but a folder does not have its model."""
+    for seed in file.seeds.keys() & range(seeds):
+        for folder in model_folders(keep, seed, len(file.seeds[seed]["fits"]["source"])):
+            if not is_saved(folder, file.name):
+                reason = f"has the result of seed {seed}, but its model is not in {folder}"
+                hint = "give another file with --out, so that all seeds run again"
+                raise InputError(reason, file.path, hint=hint, code="exists")
 
 
 def _work_folder(path: Path) -> Path:

@@ -1,0 +1,61 @@
+"""Fine-tuned models that a transfer saves, which ``synthlang probe`` reads as folders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from probes.transfer.config import TransferConfig, combinations
+from synthlang.errors import InputError
+from synthlang.files import read_json
+from synthlang.vocabularies.xlm_tokenizer import XLM
+
+TRANSFER = "transfer"
+"""Key in ``done.json`` of a saved model: the fingerprint of the transfer that saved it."""
+
+
+def model_folders(keep: Path, seed: int, number: int) -> list[Path]:
+    """Return the folders of the models of one seed.
+
+    Args:
+        keep: The folder for all models.
+        seed: The seed.
+        number: Number of models. It is above 1 if a search keeps several settings.
+    """
+    return [keep / (f"seed-{seed}" + (f"-setting-{place}" if number > 1 else "")) for place in range(number)]
+
+
+def is_saved(folder: Path, transfer: str) -> bool:
+    """Return whether a folder has a model that the transfer with the fingerprint ``transfer`` saved.
+
+    Raises:
+        InputError: The record in the folder is damaged.
+    """
+    record = folder / "done.json"
+    return record.is_file() and read_json(record).get(TRANSFER) == transfer
+
+
+def check_one_model(config: TransferConfig, has_own_parts: bool, architecture: str = "") -> None:
+    """Check that the fine-tuned model can be saved as one model for both languages.
+
+    Args:
+        config: The settings of the transfer.
+        has_own_parts: True if the model has separate weights or embeddings for its languages.
+        architecture: The architecture of the model, or "" if it is not known yet.
+
+    Raises:
+        InputError: The features are frozen, the config has a rotation, or the model is an XLM model or has separate
+            parts. The error is also raised if a combination of the search is not allowed.
+    """
+    if any(tried.features.tune == "none" for _, tried in combinations(config)):
+        reason = "with none, there is no fine-tuned model to save"
+        raise InputError(reason, keys="features.tune", hint="set this key to all", code="conflict")
+    if config.rotation is not None:
+        reason = "cannot be saved with a model, so the saved model would differ from the tested one"
+        raise InputError(reason, keys="rotation", hint="set this key to null", code="conflict")
+    if architecture == XLM:
+        raise InputError(
+            "saving an XLM model is not supported", hint="run the transfer without saving models", code="unsupported"
+        )
+    if has_own_parts:
+        reason = "saving a model with separate weights for its languages is not supported"
+        raise InputError(reason, hint="run the transfer without saving models", code="unsupported")
