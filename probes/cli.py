@@ -127,7 +127,8 @@ def main() -> None:
     For wrong input and for errors of the file system, print one line to standard error and exit with code 2. Ctrl-C
     exits with code 130.
     """
-    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    for library in ("TRANSFORMERS", "HF_HUB"):  # what fails for good is an error of one line
+        os.environ.setdefault(f"{library}_VERBOSITY", "error")
     set_environment()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
