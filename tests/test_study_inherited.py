@@ -63,6 +63,12 @@ def test_null_drops_a_label_an_axis_or_the_grid(tmp_path, own, cells):
     assert len(load(tmp_path, **own)[1]) == cells
 
 
+def test_an_assignment_drops_the_grid(tmp_path):
+    load(tmp_path)
+    for file in ("base.yaml", "own.yaml"):
+        assert len(load_study(tmp_path / file, ["grid=null", "compare=null", "pretrain.language=trans"])[1]) == 1
+
+
 def test_null_drops_keys_tasks_and_probes(tmp_path):
     config, cells = load(tmp_path, learned=None, seeds=None, tasks={"ner": None}, probes={"p": None}, **PLAIN)
     assert config.learned is None and config.seeds == [0]

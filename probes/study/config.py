@@ -104,11 +104,6 @@ class StudyConfig(StrictModel):
     """Axes and cells (default: one cell)."""
     _content: str | None = PrivateAttr(default=None)
 
-    @field_validator("grid", mode="before")
-    @classmethod
-    def _left_empty(cls, value: Any) -> Any:
-        return {} if value is None else value
-
     @model_validator(mode="after")
     def _has_cells(self) -> StudyConfig:
         """Check that a grid has an axis. A study without a grid is one cell."""

@@ -31,7 +31,7 @@ def read_study(path: Path, assignments: Sequence[str] = ()) -> StudyConfig:
     data = with_assignments(_inherited(path), assignments)
     if isinstance(data.get("grid"), Mapping):
         data["grid"] = _without_null(data["grid"], GridConfig.model_fields)
-    return parse(StudyConfig, _without_null(data, StudyConfig.model_fields.keys() - {"grid"}), path)
+    return parse(StudyConfig, _without_null(data, StudyConfig.model_fields), path)
 
 
 def _without_null(data: Mapping[str, Any], known: Any) -> dict[str, Any]:
