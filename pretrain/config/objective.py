@@ -51,7 +51,7 @@ class MaskingConfig(StrictModel):
     weights: dict[Name, float] = Field(default_factory=dict)
     """Weight of each term (default: 1, and alpha for ``align``). Terms that the kind does not have are added."""
     mask_rate: float = Field(default=0.15, gt=0.0, lt=1.0)
-    """Share of the positions that are masked: 80 % become <mask>, 10 % a random word, 10 % are unchanged."""
+    """Share of the positions that are masked: 80 % become ``<mask>``, 10 % a random word, 10 % are unchanged."""
     random_words: Literal["all", "same-language", "source-only"] = "all"
     """Language of a random word: ``all``, the token's (``same-language``), or the first one (``source-only``)."""
 
@@ -72,7 +72,7 @@ class ObjectiveConfig(*reversed(SETTINGS), MaskingConfig):  # type: ignore[misc]
 
     ``positions`` takes one mean over all labelled positions of a step, as in the released code of ALIGN-MLM.
     ``corpora`` takes a mean for each corpus (each language, the sentence pairs) and sums them, as printed in section 3
-    of the paper. The same alpha then has half the relative weight, or a third with XLM's terms.
+    of the paper. In a run of two languages, the same alpha then has half the relative weight, or a third with tlm.
     """
 
     @field_validator("weights")

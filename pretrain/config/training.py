@@ -31,10 +31,10 @@ class BatchConfig(StrictModel):
     packing: Packing = "stream"
     """Packing of sentences into rows: ``stream``, ``sentences`` or ``sentence``.
 
-    With ``stream``, the text is cut every ``length`` tokens. With ``sentences``, a row has as many whole sentences as
-    fit, and padding. With ``sentence``, rows are also nearly full, but each sentence (for TLM each pair) has its own
-    positions and attends only to itself. Except with ``stream``, a sentence that is longer than a row (for TLM half a
-    row) is left out and counted.
+    With ``stream``, the text is cut into rows of ``length`` tokens. With ``sentences``, a row has as many whole
+    sentences as fit, and padding. With ``sentence``, rows are also nearly full, but each sentence (for TLM each pair)
+    has its own positions and attends only to itself. Except with ``stream``, a sentence that does not fit into a row is
+    left out and counted. A sentence pair is left out and counted if a side is empty or does not fit into half a row.
     """
 
     @property

@@ -41,7 +41,7 @@ class VocabularySpec(StrictModel):
     kind: Literal["copied", "joint", "joined", "prefixed"] = "copied"
     """Way in which languages share ids: ``copied``, ``joint``, ``joined`` or ``prefixed``."""
     size: int = Field(default=40_000, ge=SMALLEST, le=LARGEST)
-    """Number of tokens of one BPE, specials and bytes included. The kinds joined and prefixed have several BPEs."""
+    """Largest number of tokens of one BPE, with specials and bytes. The kinds joined and prefixed have several BPEs."""
     min_frequency: int = Field(default=2, ge=1)
     """Smallest number of times that a pair of tokens must occur to be merged."""
 
