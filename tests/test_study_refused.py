@@ -128,7 +128,6 @@ def test_names_are_checked_wherever_they_stand(root, name):
     [
         ({"seeds": []}, "seeds", "range"),
         ({"seeds": [2**63]}, "seeds", None),
-        ({"grid": None}, "grid.product", None),
         ({"grid": {"product": {}, "zip": None, "exclude": []}}, "grid.product", None),
         ({"pretrain__checkpoints": {"every": 4, "archive": 6}}, "pretrain.checkpoints.archive", None),
         ({"name": "a/b"}, "name", None),
