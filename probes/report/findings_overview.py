@@ -26,7 +26,8 @@ from synthlang.config import StrictModel, parse
 OVERVIEW = "overview.yaml"
 TALLY = (
     "The table has the number of claims with each verdict. A confirmed verdict rests on a number of models that was "
-    "planned before the study ran. A claim counts once, at the scale where most of its comparisons were run."
+    "planned before the study ran. A claim counts once, with its confirmed verdict or at the scale with "
+    "most comparisons."
 )
 
 

@@ -36,7 +36,8 @@ OUTCOMES: dict[str, Outcome] = {"hold": "holds", "are against the claim": "fails
 SHORT = 110
 """Largest number of characters of a paper's numbers in the first table."""
 CAPTION = (
-    "Each claim has one row, for the scale where most of its comparisons were run. The page claims.md has the tests."
+    "Each claim has one row, with its confirmed verdict or for the scale where most of its comparisons were run. The "
+    "page claims.md explains the tests."
 )
 COLUMNS = (
     'The column "Compared" names the comparison or correlation that decides the verdict. What the claim requires of it '
