@@ -19,7 +19,7 @@ from synthlang.language import Language, checked_source
 from synthlang.progress import Report, silent
 from synthlang.shards import Shards, read_shards, shards_fingerprint, write_shards
 from synthlang.sources import open_source
-from synthlang.sources.base import Source, check_split
+from synthlang.sources.base import TRAINING, Source, check_split
 from synthlang.sources.text import LinesSource
 from synthlang.store import Store
 from synthlang.vocabularies import Extension, IdSpace, LanguageTokenizer, build_id_space, hf_id_space
@@ -103,7 +103,7 @@ def _open_sources(config: PretrainConfig) -> dict[str, Source]:
         own += [(named[name], spec) for name, spec in zip(pair.languages, pair.sources, strict=True)]
     sources = {spec: open_source(spec) for spec in dict.fromkeys(spec for _, spec in own)}
     for spec, source in sources.items():
-        check_split(source, "train", spec)
+        check_split(source, "train", spec, hint=TRAINING)
     for language, spec in own:
         sources[spec] = checked_source(language, sources[spec], spec)
     return sources

@@ -26,7 +26,7 @@ Names = Annotated[
 For = Annotated[
     Path | None,
     option(
-        "Study whose data sets are meant: a YAML file, or a name (default: none).",
+        "Study whose data sets are added to NAMES: a YAML file, or a name (default: none).",
         "--for",
         metavar="STUDY",
         **names_of("studies"),
@@ -61,12 +61,12 @@ def fetch(
     keep_downloads: Annotated[
         bool,
         option(
-            "Kept downloads: they stay in TO/.downloads, which is a mirror for --from.",
+            "Keep the downloads in TO/.downloads, which is a mirror for --from (default: delete them).",
             "--keep-downloads",
         ),
     ] = False,
     no_steps: Annotated[
-        bool, option("Texts are not parsed, segmented or aligned after their download.", "--no-steps")
+        bool, option("Leave out the steps after the download: parsing, segmentation and word alignment.", "--no-steps")
     ] = False,
     workers: Annotated[
         int, option("Worker processes of the steps. The output is identical for any number (default: 1).", min=1)

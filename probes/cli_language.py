@@ -42,15 +42,22 @@ def derive(
     workers: Workers = 1,
     parser: Annotated[
         str | None,
-        option("Parser for sentences without trees: spacy:NAME, spacy:FOLDER or stanza:LANG (default: none)."),
+        option(
+            "Parser that gives all sentences new trees: spacy:NAME, spacy:FOLDER, stanza:LANG or stanza:FOLDER "
+            "(default: none)."
+        ),
     ] = None,
     licence: Annotated[
         str | None,
-        option("Licence of the source for the data set card, as on Hugging Face: cc-by-sa-4.0 (default: none)."),
+        option(
+            "Licence for the data set card, as on Hugging Face: cc-by-sa-4.0 (default: of the source, else unknown)."
+        ),
     ] = None,
     vocabulary: Annotated[
         str | None,
-        option("Vocabulary for token ids: a size to train, or a tokenizer folder (default: no token ids)."),
+        option(
+            "Vocabulary for token ids: a size to train, or a tokenizer folder, not for a task (default: no token ids)."
+        ),
     ] = None,
     counts: Annotated[
         str | None,
@@ -93,11 +100,15 @@ def parse(
     ] = "source",
     morphology: Annotated[bool, option("Add morphological features and lemmas.", "--morphology")] = False,
     executor: Annotated[
-        str, option("Executor: local (processes), in-process or slurm.", **one_of(*EXECUTORS))
+        str,
+        option("Executor: local (worker processes), in-process (this process) or slurm (jobs).", **one_of(*EXECUTORS)),
     ] = "local",
     workers: Annotated[
         int | None,
-        option("Number of worker processes (default: one per CUDA device, else 1). The output is identical.", min=1),
+        option(
+            "Number of worker processes (default: one per CUDA device, else 1). Any number gives the same output.",
+            min=1,
+        ),
     ] = None,
     slurm: Slurm = [],  # noqa: B006  typer copies it
     no_wait: NoWait = False,
@@ -162,10 +173,13 @@ def dictionary(
     out: Annotated[Path, option("Folder for dictionary.txt (MUSE format) and manifest.json.")],
     source: Annotated[
         str | None,
-        option("Source for word counts, from its training split (default: none). A derived language needs one."),
+        option(
+            "Source whose training split gives word counts (default: none). Required for a derived language. Words "
+            "of a MUSE file must occur in it."
+        ),
     ] = None,
     coverage: Annotated[
-        float, option("Share of the source words that the dictionary covers.", min=0.0, max=1.0)
+        float, option("Share of the source words that the dictionary covers, from 0 to 1.", min=0.0, max=1.0)
     ] = 0.25,
     by: Annotated[
         Literal["type", "token"],

@@ -81,6 +81,11 @@ Smoke = Annotated[
 Threads = Annotated[
     int | None, option("Threads per process (default: OMP_NUM_THREADS, else chosen by model width and cores).", min=1)
 ]
-Slurm = Annotated[list[str], option("Slurm option, such as partition=gpu (repeatable).", metavar="KEY=VALUE")]
+Slurm = Annotated[
+    list[str],
+    option(
+        "Slurm option for --executor slurm, such as partition=gpu (default: none; repeatable).", metavar="KEY=VALUE"
+    ),
+]
 NoWait = Annotated[bool, option("Submission of the Slurm jobs without waiting for their results.", "--no-wait")]
 Model = Annotated[str, argument("Finished run, model folder, or model name on Hugging Face.")]

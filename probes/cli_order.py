@@ -21,18 +21,19 @@ Scheme = Literal["ud1", "ud2"]
 Out = Annotated[Path, option("Model file to write, gzipped if its name ends in .gz.")]
 Model = Annotated[str, argument("Order model: built-in (de, en, fr, ga), or a file.")]
 Treebank = Annotated[str, argument("Source with trees, such as conllu:UD-FOLDER.")]
-Weight = Annotated[float, option("Weight of the substrate in the mixture.", min=0.0, max=1.0)]
+Weight = Annotated[float, option("Weight of the substrate in the mixture, from 0 to 1.", min=0.0, max=1.0)]
 
 
 @order.command("fit")
 def fit(
     treebank: Treebank,
     out: Out,
-    train: Annotated[list[str], option("Training split (default: train; repeatable).")] = [],  # noqa: B006
-    held_out: Annotated[list[str], option("Evaluation split (default: test; repeatable).")] = [],  # noqa: B006
+    train: Annotated[list[str], option("Training split (default: train, else dev or test; repeatable).")] = [],  # noqa: B006
+    held_out: Annotated[list[str], option("Evaluation split (default: test, else dev, if unused; repeatable).")] = [],  # noqa: B006
     choose_on: Annotated[list[str], option("Split on which λ is chosen (default: none; repeatable).")] = [],  # noqa: B006
     l2: Annotated[
-        list[float], option("Weight λ of the L2 prior. The best of several weights is chosen (repeatable).")
+        list[float],
+        option("Weight λ of the L2 prior. The best of several weights is chosen on --choose-on (repeatable)."),
     ] = [3.0],  # noqa: B006
     max_items: Annotated[
         int, option("Maximum number of items in a training node (the head and its dependents).", min=2, max=7)

@@ -89,8 +89,10 @@ def align(
         list[str], option("Additional text for the aligner: a file, or LEFT,RIGHT (repeatable).", metavar="TEXT")
     ] = [],  # noqa: B006
     lower: Annotated[bool, option("Lower-casing of the text before alignment.", "--lower")] = False,
-    words: Annotated[str, option("Tokenization: spaces, or rules (built-in).")] = "spaces",
-    also_words: Annotated[str, option("Tokenization of the --also text: spaces, or rules (built-in).")] = "spaces",
+    words: Annotated[str, option("Tokenization: spaces (words between spaces) or rules (built-in).")] = "spaces",
+    also_words: Annotated[
+        str, option("Tokenization of the --also text: spaces (words between spaces) or rules (built-in).")
+    ] = "spaces",
     blank: Annotated[
         str, option("Treatment of sentence pairs without gold: wrong (all alignments are errors) or skip.")
     ] = "wrong",

@@ -18,6 +18,7 @@ the catalogue maps kinds to entries and defines words, which are the variables o
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -133,7 +134,8 @@ def load_bases(names: Any, place: Path, below: tuple[Path, ...] = ()) -> dict[st
     """
     listed = names if isinstance(names, list) else [names]
     if not all(isinstance(name, str) and name for name in listed):
-        raise InputError(f"must be a name or a list of names, not {names!r}", keys=BASE, hint=BASES, code="type")
+        reason = f"must be a name or a list of names, not {json.dumps(names, ensure_ascii=False)}"
+        raise InputError(reason, keys=BASE, hint=BASES, code="type")
     result = dict[str, Any]()
     for path_or_name in [_base(name, place) for name in listed]:
         if isinstance(path_or_name, str):
@@ -206,10 +208,10 @@ def _where(kind: str, name: str) -> str:
     """Return a hint for an unknown name of a kind."""
     sizes = [size for size in SIZES if f"{name}/{size}" in names(kind)]
     if sizes:
-        return f"it has the sizes {', '.join(sizes)}; try {name}/{sizes[-1]}"
+        return f"add a size: {' or '.join(f'{name}/{size}' for size in sizes)}"
     for other, command in COMMANDS.items():
         if any(known == name or known.startswith(f"{name}/") for known in names(other)):
-            return f"it is one of the {other}; try synthlang {command} {name}"
+            return f"this name is one of the {other}; use synthlang {command} {name}"
     near = get_close_matches(name, names(kind))
     return f"did you mean {' or '.join(near)}?" if near else f"list them with: synthlang configs {kind}"
 
@@ -283,7 +285,7 @@ def _with_bases(path: Path, below: tuple[Path, ...]) -> dict[str, Any]:
     """Return the mapping in a file, merged over its bases."""
     data = read_yaml(path)
     if not isinstance(data, dict):
-        found = "is empty" if data is None else "is a list" if isinstance(data, list) else "is one value"
+        found = "is empty" if data is None else "is a list" if isinstance(data, list) else "is a single value"
         hint = "write KEY: VALUE lines at the top level"
         raise InputError(found, path, hint=hint, code="empty" if data is None else "type")
     if BASE not in data:

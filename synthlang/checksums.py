@@ -74,7 +74,7 @@ def damaged_files(folder: Path, thorough: bool = False) -> list[str]:
 def _record(path: Path) -> dict[str, Any]:
     record = read_json(path)
     if not isinstance(record, dict) or not all(isinstance(one, list) and len(one) == 2 for one in record.values()):
-        hint = "delete this file if the other files of the folder are sound"
+        hint = "if the other files of the folder are undamaged, delete this file"
         raise InputError("is not a record of checksums", path, hint=hint, code="damaged")
     return record
 

@@ -17,9 +17,10 @@ from typing import Any, ClassVar, TypeVar, get_args, get_origin
 import pydantic
 
 from synthlang.catalogue import load_yaml
-from synthlang.config_errors import faults
+from synthlang.config_errors import faults, show_value
 from synthlang.errors import InputError
 from synthlang.strict_yaml import parse_yaml, write_yaml
+from synthlang.wording import plural
 
 M = TypeVar("M", bound=pydantic.BaseModel)
 PathName = str | PathLike[str] | None
@@ -189,11 +190,10 @@ def override(
         key, equals, value = assignment.partition("=")
         where = f"--set {assignment}"
         if not equals or not KEY.fullmatch(key):
-            raise InputError(
-                "must be KEY=VALUE with a dotted key", where, hint=f"write for example {example}", code="format"
-            )
+            hint = f"write for example --set {example}"
+            raise InputError("must be KEY=VALUE with a dotted key", where, hint=hint, code="format")
         if not value.strip():
-            hint = f"write {key}=null for none or {key}='' for an empty text"
+            hint = f"write {key}=null for no value, or \"{key}=''\" for an empty text"
             raise InputError("has no value", where, hint=hint, code="empty")
         new = parse_yaml(value, where)
         try:
@@ -230,14 +230,16 @@ def assigned(node: Any, keys: Sequence[str], value: Any) -> Any:
     key, rest = keys[0], keys[1:]
     if isinstance(node, list):
         if not (key.isascii() and key.isdigit() and int(key[:9]) < len(node)):
-            reason = f"{key!r} is not an index of a list of {len(node)} values"
-            hint = f"use an index from 0 (the first) to {len(node) - 1}" if node else "set the whole list"
+            reason = f"{key!r} is not an index of a list of {plural(len(node), 'value')}"
+            last = f" to {len(node) - 1}" if len(node) > 1 else ""
+            hint = f"use an index from 0 (the first){last}, or set the whole list" if node else "set the whole list"
             raise InputError(reason, hint=hint, code="range")
         at = int(key)
         return [*node[:at], assigned(node[at], rest, value), *node[at + 1 :]]
     if node is not None and not isinstance(node, Mapping):
         hint = "set the whole value, or choose another key"
-        raise InputError(f"{key!r} cannot be set inside {node!r}, which has no keys", hint=hint, code="type")
+        reason = f"{key!r} cannot be set inside {show_value(node)}, which has no keys"
+        raise InputError(reason, hint=hint, code="type")
     inner = dict(node or {})
     return {**inner, key: assigned(inner.get(key), rest, value)}
 

@@ -10,6 +10,7 @@ import pydantic
 from pydantic_core import ErrorDetails
 
 from synthlang.errors import Code, InputError, did_you_mean
+from synthlang.wording import plural
 
 SHOWN_VALUE = 60  # characters of a value that a message shows
 ADD = "add this key"
@@ -31,6 +32,17 @@ CODES: dict[str, Code] = {
     "string_pattern_mismatch": "format",
 }
 """Code of each type of pydantic error. All others have the code "type"."""
+MUST = {
+    "int": "be an integer",
+    "float": "be a number",
+    "string": "be a text",
+    "bool": "be true or false",
+    "list": "be a list",
+    "tuple": "be a list",
+}
+"""Rule of each kind of value, by the first word of the pydantic errors about this kind."""
+SECTION = "be a section of keys"
+OF_KEY = "[key]"  # the part that pydantic adds to the location of a wrong key
 Location = Sequence[int | str]
 
 
@@ -48,6 +60,7 @@ def faults(
         defaults: True to include wrong defaults.
     """
     found: dict[tuple[str, ...], InputError] = {}
+    rules: dict[tuple[str, ...], list[str]] = {}
     items = error.errors(include_url=False)
     for item in items:
         at = item["loc"]
@@ -57,13 +70,27 @@ def faults(
         if not defaults and not isinstance(item["input"], JSON_TYPES):
             continue
         fault = _fault(model, item, data)
-        known = found.get(fault.keys)
+        known, of_keys = found.get(fault.keys), rules.setdefault(fault.keys, [])
+        rule = SECTION if item["type"] in SECTIONS else _rule(item)
         if known is None:
             found[fault.keys] = fault
-        elif fault.text not in known.text:
+        elif fault.text not in known.text and (not rule or rule not in of_keys):
             both = f"{known.reason}, or {fault.reason}"
+            if rule and all(of_keys):
+                both = f"{show_value(item['input'])} must {_either([*of_keys, rule])}"
             found[fault.keys] = InputError(both, keys=fault.keys, hint=known.hint or fault.hint, code=known.code)
+        of_keys.append(rule)
     return [fault for fault in found.values() if not _is_of_other_member(fault, found)]
+
+
+def _either(rules: Sequence[str]) -> str:
+    """Join rules by "or", with the verb "be" only once.
+
+    >>> _either(["be a text", "be a list"])
+    'be a text or a list'
+    """
+    verb = "be " if rules[0].startswith("be ") else ""
+    return " or ".join([rules[0], *(rule.removeprefix(verb) for rule in rules[1:])])
 
 
 def _is_of_other_member(fault: InputError, found: Collection[tuple[str, ...]]) -> bool:
@@ -73,7 +100,7 @@ def _is_of_other_member(fault: InputError, found: Collection[tuple[str, ...]]) -
 
 
 def _fault(model: type[pydantic.BaseModel], item: ErrorDetails, data: Any) -> InputError:
-    kind, context, value, message = item["type"], item.get("ctx", {}), item["input"], item["msg"]
+    kind, context, value = item["type"], item.get("ctx", {}), item["input"]
     keys = _keys(item["loc"], data, value, kind == "missing")
     if kind == "extra_forbidden":
         allowed = _allowed(model, keys[:-1], data)
@@ -85,36 +112,50 @@ def _fault(model: type[pydantic.BaseModel], item: ErrorDetails, data: Any) -> In
         hint = "" if tags else ADD
         return InputError(problem, keys=[*keys, name], hint=hint, code="unknown" if tags else "missing")
     if kind == "missing":
-        return InputError("is required", keys=keys, hint=ADD, code="missing")
+        hint = "add this value to the list" if keys[-1].isdigit() else ADD
+        return InputError("is required", keys=keys, hint=hint, code="missing")
     if kind == "value_error":
         return _broken_rule(keys, value, context["error"])
     if kind in SECTIONS:
         last = keys[-1] if keys else "NAME"
         form = "- {KEY: VALUE}" if last.isdigit() else f"{last}: {{KEY: VALUE}}"  # an item of a list, or a key
-        return InputError(f"{_show(value)} must be a section of keys", keys=keys, hint=f"write {form}", code="type")
-    return InputError(type_reason(value, message), keys=keys, code=CODES.get(kind, "type"))
+        return InputError(f"{show_value(value)} must {SECTION}", keys=keys, hint=f"write {form}", code="type")
+    return InputError(type_reason(item), keys=keys, code=CODES.get(kind, "type"))
 
 
-def type_reason(value: Any, message: str) -> str:
-    """Return the reason of an InputError for a ``value`` that pydantic rejects with ``message``.
+def type_reason(item: ErrorDetails) -> str:
+    """Return the reason of an InputError for an error of pydantic about the type or the range of a value."""
+    shown, rule = show_value(item["input"]), _rule(item)
+    return f"{shown} must {rule}" if rule else f"{shown}: {item['msg']}"
 
-    >>> type_reason("x", "Input should be a valid integer")
-    "'x' must be a valid integer"
-    """
-    must = message.replace("Input should", "must")
-    return f"{_show(value)} {must}" if must != message else f"{_show(value)}: {message}"
+
+def _rule(item: ErrorDetails) -> str:
+    """Return the rule that a value breaks, as words after "must", or "" for an error of another kind."""
+    kind, context = item["type"], item.get("ctx", {})
+    least, most = context.get("min_length"), context.get("max_length")
+    noun = "character" if kind.startswith("string") else "value"
+    if kind.endswith("too_short"):
+        return f"have at least {plural(least, noun)}"
+    if kind.endswith("too_long"):
+        return f"have at most {plural(most, noun)}"
+    if kind == "string_pattern_mismatch":
+        return f"match the regular expression {context['pattern']}"
+    first = "Input should "
+    other = item["msg"].removeprefix(first) if item["msg"].startswith(first) else ""
+    return other if kind in CODES else MUST.get(kind.partition("_")[0], other)
 
 
 def _broken_rule(keys: Sequence[str], value: Any, rule: Exception) -> InputError:
     """Return the error of a validator. A rule about several keys names them itself."""
     if isinstance(rule, InputError):
         return rule.inside(*keys)
-    return InputError(str(rule) if isinstance(value, dict) else f"{_show(value)}: {rule}", keys=keys)
+    return InputError(str(rule) if isinstance(value, dict) else f"{show_value(value)}: {rule}", keys=keys)
 
 
 def _keys(loc: Location, data: Any, value: Any, missing: bool) -> list[str]:
     """Return the keys of a location without the tags and types that pydantic adds for unions."""
     keys = []
+    loc = [part for part in loc if part != OF_KEY]
     for number, part in enumerate(loc, start=1):
         items = dict(enumerate(data)) if isinstance(data, list | tuple) else data
         if isinstance(items, Mapping) and part in items:
@@ -154,7 +195,7 @@ def _allowed(model: type[pydantic.BaseModel], keys: Sequence[str], data: Any) ->
     return list(dict.fromkeys(name for found in named or fields for name in found))
 
 
-def _show(value: Any) -> str:
+def show_value(value: Any) -> str:
     """Return a value in the form of YAML, cut after SHOWN_VALUE characters."""
     if isinstance(value, dict):
         return "a mapping"

@@ -100,6 +100,11 @@ class _Job:
     counts: str | None
     display: Display
 
+    @property
+    def counted(self) -> str:
+        """The source whose words are counted, as the user wrote it."""
+        return self.spec if self.counts is None or self.counts in NAMES else self.counts
+
 
 @dataclass(frozen=True)
 class _Parsing:
@@ -135,8 +140,9 @@ def _derive_source(
     if split is not None:
         display.message(f"words are counted in the split {split}")
     learned_on = source if "train" in source.splits and split is None else text
-    tokens = _vocabulary(job.language, learned_on, split, vocabulary)
-    spoken = bind_language(bind_language(job.language, text, tokens, split), source, tokens)
+    tokens = _vocabulary(job, learned_on, split, vocabulary)
+    counted = bind_language(job.language, text, tokens, split, name=job.counted)
+    spoken = bind_language(counted, source, tokens, name=job.spec)
     exported = export_language(
         source,
         spoken,
@@ -179,7 +185,7 @@ def _derive_task(job: _Job, parsing: _Parsing | None, fields: tuple[str, ...]) -
     if parsing is not None:
         task = ParsedTask(task, lambda source: parsing.of(source, job.language))
     text, split = _counted(task.as_source(), job.counts)
-    spoken = bind_language(job.language, text, split=split)
+    spoken = bind_language(job.language, text, split=split, name=job.counted)
     progress = display.counter("derive", partial(size_of, task))
     manifest = export_task(
         task, spoken, job.out, fields=fields or None, licence=job.licence, command=job.command, progress=progress
@@ -218,10 +224,13 @@ def _counted(source: Source, counts: str | None) -> tuple[Source, str | None]:
     """Return the source whose words are counted, and its split if ``--counts`` names one."""
     if counts in NAMES:
         return source, counts
-    return (source if counts is None else open_source(counts)), None
+    try:
+        return (source if counts is None else open_source(counts)), None
+    except InputError as error:
+        raise error.inside(path="--counts") from error
 
 
-def _vocabulary(language: Language, source: Source, split: str | None, option: str | None) -> Vocabulary | None:
+def _vocabulary(job: _Job, source: Source, split: str | None, option: str | None) -> Vocabulary | None:
     """Load a vocabulary if ``option`` is a folder, or train one if it is a size."""
     if option is None:
         return None
@@ -230,8 +239,12 @@ def _vocabulary(language: Language, source: Source, split: str | None, option: s
 
     if not (option.isascii() and option.isdigit()):
         return Vocabulary.load(user_path(option))
-    vocabulary = train_vocabulary(source.batches(counted_split(source, split)), int(option))
-    return with_added_forms(vocabulary, [language], partial(word_counts, source, split))
+    batches = source.batches(counted_split(source, split, job.counted))
+    try:
+        vocabulary = train_vocabulary(batches, int(option))
+    except InputError as error:
+        raise error.inside(path="--vocabulary") from error
+    return with_added_forms(vocabulary, [job.language], partial(word_counts, source, split, job.counted))
 
 
 def _first(source: Source, language: Language, number: int) -> list[tuple[str, str]]:

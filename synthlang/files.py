@@ -31,6 +31,24 @@ LONGEST_LINE = 1 << 24  # bytes
 TEMPORARY = ".tmp-"
 UNIQUE = "-????????"
 """Glob for the random end of temporary names."""
+FULL = (errno.ENOSPC, errno.EDQUOT)
+IN_THE_WAY = ("a file has the name of one of its folders", "rename this file or name another path")
+PERMISSIONS = "check the permissions of the folder"
+WRITE_FAULTS = {
+    errno.ENOTDIR: IN_THE_WAY,
+    errno.EEXIST: IN_THE_WAY,
+    errno.EISDIR: ("a folder has this name", "rename the folder or name another path"),
+    errno.EACCES: ("permission denied", PERMISSIONS),
+    errno.EPERM: ("operation not permitted", PERMISSIONS),
+    errno.EROFS: ("the file system is read-only", "name a path on another file system"),
+    errno.ENAMETOOLONG: ("the name is too long", "name a shorter path"),
+}
+"""Reason and action for each kind of OSError when a file or a folder is written."""
+READ_FAULTS = {
+    errno.EISDIR: ("this is a folder, not a file", "name a file"),
+    errno.EACCES: ("permission denied", "allow yourself to read it (chmod u+r)"),
+}
+"""Reason and action for each kind of OSError when a file is read."""
 
 
 def safe_name(name: str, what: str = "name") -> str:
@@ -69,7 +87,7 @@ def user_path(name: str | os.PathLike[str]) -> Path:
         return Path(name).expanduser()
     except RuntimeError as error:
         raise InputError(
-            "the home folder does not exist",
+            "the home folder of this user is unknown",
             name,
             hint="write the whole path, or ./~NAME for a file of that name",
             code="missing",
@@ -113,11 +131,16 @@ def writing(path: Path) -> Iterator[None]:
         reason = f"cannot hold the text {error.object[error.start : error.end]!a}, which is not UTF-8"
         raise InputError(reason, path, hint="rename the file or folder with this name", code="format") from error
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            hint = "free some space and run the same command again"
-            raise DiskError("no space is left on the disk", path, hint=hint, code="resources") from error
-        reason = f"cannot be written: {error.strerror or type(error).__name__}"
-        raise DiskError(reason, path, hint="remove the cause and run the same command again", code="failed") from error
+        raise unwritable(error, path) from error
+
+
+def unwritable(error: OSError, path: Path) -> DiskError:
+    """Return the error for an output that could not be written because of ``error``."""
+    again = "and run the same command again"
+    if error.errno in FULL:
+        return DiskError("no space is left on the disk", path, hint=f"free some space {again}", code="resources")
+    reason, action = WRITE_FAULTS.get(error.errno or 0, (error.strerror or str(error), "check the disk"))
+    return DiskError(f"cannot be written: {reason}", path, hint=f"{action}, {again}", code="failed")
 
 
 def _temporary(path: Path) -> Path:
@@ -236,11 +259,16 @@ def reading(path: Path) -> Iterator[None]:
         raise InputError(
             "is not UTF-8", path, line, hint="convert the file to UTF-8, for example with iconv", code="format"
         ) from error
-    except FileNotFoundError as error:
-        raise no_such(path) from error
     except OSError as error:
-        reason = f"cannot be read: {error.strerror or error}"
-        raise InputError(reason, path, hint="check its kind and its permissions", code="failed") from error
+        raise unreadable(error, path) from error
+
+
+def unreadable(error: OSError, path: Path) -> InputError:
+    """Return the error for a file that could not be read because of ``error``."""
+    if isinstance(error, FileNotFoundError):
+        return no_such(path)
+    reason, action = READ_FAULTS.get(error.errno or 0, (error.strerror or str(error), "check the file and its disk"))
+    return InputError(f"cannot be read: {reason}", path, hint=action, code="failed")
 
 
 def read_json(path: Path) -> Any:
@@ -270,6 +298,8 @@ def json_value(text: str, path: Path, line: int | None = None) -> Any:
     Raises:
         InputError: The text is not JSON, or a number or the nesting is too large to read. The error names the line.
     """
+    if line is None and not text.strip():
+        raise InputError("the file is empty, not JSON", path, hint="restore or replace this file", code="format")
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
@@ -295,7 +325,7 @@ def lines_of(handle: IO[bytes], path: Path) -> Iterator[tuple[int, str]]:
             check_is_text(raw[:START], path)
         if len(raw) == LONGEST_LINE:
             raise InputError(
-                f"the line has more than {LONGEST_LINE >> 20} MB", path, number, hint="insert line breaks", code="range"
+                f"the line has {LONGEST_LINE >> 20} MB or more", path, number, hint="insert line breaks", code="range"
             )
         yield number, decoded(raw, "utf-8-sig" if number == 1 else "utf-8", path, number).rstrip("\r\n")
 
@@ -370,7 +400,7 @@ def only_writer(folder: Path) -> Iterator[None]:
                     path.touch()  # an OSError here is the reason: the lock cannot be written
                 holder = path.read_text("utf-8", "replace")
                 reason = f"is being written by {holder or 'another process'}"
-                hint = "wait until it ends, or name another folder"
+                hint = "wait until this process ends, or name another output"
                 raise InputError(reason, folder, hint=hint, code="locked") from error
             command = " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])
             told = f"process {os.getpid()} on {socket.gethostname()} ({shorten(command, 100)})"

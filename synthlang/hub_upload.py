@@ -29,7 +29,7 @@ def check_repository(repo_id: str) -> None:
         InputError: The text cannot be the name of a repository.
     """
     if not REPOSITORY.fullmatch(repo_id) or len(repo_id) > LONGEST:
-        hint = "write NAME or OWNER/NAME with letters, digits and _.-"
+        hint = f"write NAME or OWNER/NAME with at most {LONGEST} letters, digits and _.-"
         raise InputError(f"{repo_id!r} cannot be the name of a repository", hint=hint, code="format")
 
 
@@ -143,7 +143,7 @@ def tried(call: Callable[[], T], place: str) -> T:
     except Exception as error:  # anything that the library or the network may raise
         reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
         hint = "check the name, the connection and the login (hf auth login), and run the command again"
-        raise InputError(f"cannot upload: {reason.strip()}", place, hint=hint, code="failed") from error
+        raise InputError(f"the upload failed: {reason.strip()}", place, hint=hint, code="failed") from error
 
 
 def folder_files(folder: Path) -> dict[str, Content]:

@@ -251,7 +251,8 @@ class Language(StrictModel):
     def _tokens(self) -> Subwords:
         if self._subwords is None:
             reason = f"the language {self.name} has a transform with unit: token, which needs a vocabulary"
-            raise InputError(reason, hint="give a vocabulary, for example with --vocabulary", code="missing")
+            hint = "use unit: word; synthlang derive has the option --vocabulary for such a language"
+            raise InputError(reason, hint=hint, code="missing")
         return self._subwords
 
 
@@ -279,6 +280,7 @@ def bind_language(
     vocabulary: Vocabulary | None = None,
     split: str | None = None,
     counts: Callable[[], Counter[str]] | None = None,
+    name: str = "the source",
 ) -> Language:
     """Bind a language to the word counts and the vocabulary that its transforms need.
 
@@ -292,12 +294,13 @@ def bind_language(
         split: Split whose words are counted (default: the training split).
         counts: Function that returns the word counts of the split (default: the words are counted). It is called if a
             transform needs counts.
+        name: The source as the user wrote it, for errors.
 
     Raises:
         InputError: The source lacks a column or the split to count, a transform of tokens has no vocabulary, or the
             vocabulary lacks a token that a transform inserts.
     """
-    source = checked_source(language, source, "the source")
+    source = checked_source(language, source, name)
     bound = language.model_copy()
     if language.on_tokens and vocabulary is not None and language._subwords is None:
         from synthlang.vocabulary import Subwords
@@ -306,7 +309,7 @@ def bind_language(
     if language.on_tokens:
         _check_tokens(bound, bound._tokens().vocabulary)
     if language.needs_counts and language._bound_to is None:
-        of_unit = {"word": word_counts(source, split) if counts is None else counts()}
+        of_unit = {"word": word_counts(source, split, name) if counts is None else counts()}
         if bound._subwords is not None:
             of_unit["token"] = bound._subwords.token_counts(of_unit["word"])
         transforms = tuple(t.bind(of_unit[_unit(t)]) for t in language.transforms)

@@ -75,8 +75,15 @@ def open_packed(path: Path) -> Iterator[io.BufferedReader[Any]]:
             with io.BufferedReader(Limited(packed, path, most)) as handle:
                 yield handle
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        hint = "download the file again"
-        raise InputError(f"is damaged or not a gzip file: {error}", path, hint=hint, code="damaged") from error
+        reason, hint = f"is damaged: {error}", "download or pack the file again"
+        if not _is_packed(path):
+            reason, hint = "is not a gzip file, although its name ends in .gz", "rename the file without .gz"
+        raise InputError(reason, path, hint=hint, code="damaged") from error
+
+
+def _is_packed(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(GZIP)) == GZIP
 
 
 class Limited(io.RawIOBase):
@@ -156,5 +163,6 @@ def _most(packed: Any) -> int | None:
 def _ratio() -> int:
     given = os.environ.get(LIMIT, str(RATIO))
     if not given.isdecimal():
-        raise InputError(f"must be a whole number, not {given!r}", LIMIT, code="type")
+        hint = f"set this variable to a number such as {RATIO}, or unset it"
+        raise InputError(f"must be a whole number, not {given!r}", LIMIT, hint=hint, code="type")
     return int(given)

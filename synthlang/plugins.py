@@ -80,7 +80,7 @@ def added(
             value = entry.load()
         except Exception as error:
             problem = f"{type(error).__name__}: {error}".replace("\n", " ")
-            hint = "see the section 'A package of your own' in CONTRIBUTING.md"
+            hint = "correct the module or the entry point of the package, or uninstall the package"
             raise InputError(f"cannot be imported: {problem}", plugin, hint=hint, code="failed") from error
         fits = isinstance(value, kind) if instances else isinstance(value, type) and issubclass(value, kind)
         if not fits:
@@ -94,8 +94,8 @@ def added(
     return found
 
 
-def optional_field(field: FieldInfo) -> tuple[Any, Any]:
-    """Return a field that a plugin adds to a config, in the form that ``create_model`` takes.
+def optional_field(name: str, field: FieldInfo) -> tuple[Any, Any]:
+    """Return the field ``name`` that a plugin adds to a config, in the form that ``create_model`` takes.
 
     A field at its default is neither written nor part of a fingerprint, so the config can be read where the plugin
     is not installed.
@@ -104,8 +104,8 @@ def optional_field(field: FieldInfo) -> tuple[Any, Any]:
         InputError: The field has no default.
     """
     if field.is_required():
-        reason = f"the plugin's setting {field.annotation} has no default"
-        raise InputError(reason, hint="add a default to its field", code="missing")
+        reason = "this setting of a plugin has no default"
+        raise InputError(reason, keys=name, hint="add a default to its field, or uninstall the package", code="missing")
     default = field.get_default(call_default_factory=True)
     kind = Annotated[field.annotation, *field.metadata, OmitDefaultFromHash()]  # type: ignore[name-defined]
     return kind, Field(default=default, exclude_if=partial(operator.eq, default))

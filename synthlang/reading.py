@@ -71,7 +71,7 @@ class Reading:
             InputError: More than NEARLY_ALL of the tokens are unknown.
         """
         if self.unknown_share > NEARLY_ALL:
-            reason = f"{100 * self.unknown_share:.1f} % of its tokens are unknown to {tokenizer}"
+            reason = f"{100 * self.unknown_share:.1f} % of the tokens are unknown to {tokenizer}"
             raise InputError(reason, where, hint="use a model whose tokenizer has tokens for this text", code="empty")
 
     def __str__(self) -> str:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 FORMAT = 2
 KEYS = {"fingerprint", "format", "dtype", "tokens", "sha256"}  # the keys of the manifest that reading needs
 FILES = ("counts.npy", "offsets.npy", "sentence_ids.npy", "tokens.bin")
-AGAIN = "delete the folder and run the command again"
+AGAIN = "delete the folder and run the same command again"
 
 
 def shards_fingerprint(source: Source, split: str, language: Language, tokenizer: LanguageTokenizer) -> str:
@@ -173,7 +173,8 @@ def read_shards(folder: Path, expected: str | None = None) -> Shards:
         raise InputError(reason, folder, hint=AGAIN, code="format")
     for name in FILES:
         if not (folder / name).exists() or sha256_file(folder / name) != manifest["sha256"].get(name):
-            raise InputError("is missing or differs from its checksum", folder / name, hint=AGAIN, code="damaged")
+            fault = "differs from its checksum" if (folder / name).exists() else "is missing"
+            raise InputError(f"this file of stored token ids {fault}", folder / name, hint=AGAIN, code="damaged")
     count, dtype = manifest["tokens"], np.dtype(manifest["dtype"])
     # NumPy cannot map an empty file. Plain arrays over a map are quicker to index than the map's own class.
     tokens = np.memmap(folder / "tokens.bin", dtype, "r", shape=(count,)) if count else np.zeros(0, dtype)

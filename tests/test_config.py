@@ -182,8 +182,8 @@ def test_wrong_config(data, place, code):
 SAMPLES = [
     ({"steps": 1, "stages": [5]}, "stages.0: 5 must be a section of keys; write - {KEY: VALUE}"),
     ({"steps": 1, "objective": 5}, "objective: 5 must be a section of keys; write objective: {KEY: VALUE}"),
-    ({"steps": 1, "table": {"t": {"alpha": "x" * 99}}}, f"table.t.alpha: '{'x' * 59}… must be a valid number"),
-    ({"steps": "a", "flag": 2}, "steps: 'a' must be a valid integer; flag: 2 must be a valid boolean"),
+    ({"steps": 1, "table": {"t": {"alpha": "x" * 99}}}, f"table.t.alpha: '{'x' * 59}… must be a number"),
+    ({"steps": "a", "flag": 2}, "steps: 'a' must be an integer; flag: 2 must be true or false"),
 ]
 
 

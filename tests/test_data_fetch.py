@@ -320,7 +320,7 @@ def test_the_remedy_for_a_damaged_file_works(server, tmp_path):
     dev = tmp_path / "nli" / "es" / "dev.tsv"
     dev.write_bytes(dev.read_bytes().replace(b"cat", b"dog"))
     [found] = check(["nli/es"], tmp_path)
-    remedy = f"delete {tmp_path / 'nli' / 'es'}, and run: synthlang data fetch nli/es"
+    remedy = f"delete {tmp_path / 'nli' / 'es'}, and run: synthlang data fetch nli/es --to {tmp_path}"
     assert found.fault == f"differs from the record: nli/es/dev.tsv has changed; {remedy}"
     assert list_sets(["nli/es"], tmp_path)[0].state == "here", "a list reads no content"
     shutil.rmtree(tmp_path / "nli" / "es")
@@ -350,7 +350,7 @@ def test_an_incomplete_data_set_is_named_and_fetched_again(name, file, content, 
     assert f"{name}: incomplete: {fault}" in capfd.readouterr().out
     for wanted in ([name], []):
         [found] = [one for one in check(wanted, tmp_path) if one.name == name]
-        assert fault in found.fault and found.fault.endswith(f"; run: synthlang data fetch {name}")
+        assert fault in found.fault and found.fault.endswith(f"; run: synthlang data fetch {name} --to {tmp_path}")
     capfd.readouterr()
     assert get(server, tmp_path, "nli/es", "muse/en-es") == [name]
     assert f"replaces an incomplete data set: {fault}" in capfd.readouterr().err
@@ -374,8 +374,9 @@ def test_data_that_cannot_be_fetched_says_how_to_obtain_it(server, tmp_path, mon
     error = refusal(fetch, ["pairs/yandex/ru-en"], tmp_path)
     assert error.code == "missing" and "by hand. Register at" in capfd.readouterr().err
     assert str(error) == (
-        "1 data set can only be obtained by hand: pairs/yandex/ru-en; --size lab has a free source in its place, "
-        "or obtain it as described above, and run: synthlang data check pairs/yandex/ru-en"
+        "1 data set can only be obtained by hand: pairs/yandex/ru-en; use --size lab, which has a free source for "
+        "pairs/yandex/ru-en; otherwise obtain this data set as described above, and run: synthlang data check "
+        f"pairs/yandex/ru-en --to {tmp_path}"
     )
     assert "--size" not in refusal(fetch, ["qa/squad-sov/en"], tmp_path).hint
     assert "2 data sets" in refusal(get, server, tmp_path, "ner/zh", "muse/en-es", "slots/snips/it").reason

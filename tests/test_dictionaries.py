@@ -216,7 +216,7 @@ def test_a_spec_that_is_no_file(tmp_path, monkeypatch):
     assert refused(dictionary_command, "folder", None, tmp_path / "d") == ("folder", "type")
     dictionary_command("trans", SOURCE, tmp_path / "d")
     assert str(refusal(dictionary_command, "d", None, tmp_path / "e")) == (
-        "d: the path is a folder; name a file in the MUSE format (d/dictionary.txt) or a language"
+        "d: is a folder, not a file; name a file in the MUSE format (d/dictionary.txt) or a language"
     )
 
 

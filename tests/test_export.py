@@ -150,9 +150,9 @@ ONE = Corpus.of([{"form": ["Ann", "Lee", "x", "y"], "ner": ["B-PER", "I-PER", "O
 @pytest.mark.parametrize(
     ("source", "language", "options", "place", "code"),
     [
-        (Listed(train=[]), PARENT, {}, "", "empty"),
-        (Listed(train=[Corpus.of_words([])], dev=[]), PARENT, {}, "", "empty"),
-        (Listed(train=[ONE] * 3), parse_language({**DROPPING, "seed": 1}), {}, "", "empty"),
+        (Listed(train=[]), PARENT, {}, "x", "empty"),
+        (Listed(train=[Corpus.of_words([])], dev=[]), PARENT, {}, "x", "empty"),
+        (Listed(train=[ONE] * 3), parse_language({**DROPPING, "seed": 1}), {}, "x", "empty"),
         (Listed(train=[ONE]), PARENT, {"licence": "all rights\nmine"}, "licence", "format"),
     ],
 )
@@ -356,6 +356,6 @@ def test_a_verified_folder_is_uploaded_and_no_other(card_folder, tmp_path, monke
     for error in (ConnectionError("offline\nmore"), ValueError("")):
         api = SimpleNamespace(create_repo=Mock(side_effect=error))
         found = refusal(push_to_hub, card_folder, "me/data", api=api)
-        assert "me/data: cannot upload: " in str(found) and not str(found).endswith(": ")
+        assert "me/data: the upload failed: " in str(found) and not str(found).endswith(": ")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    assert "me/data: cannot upload: " in str(refusal(push_to_hub, card_folder, "me/data"))
+    assert "me/data: the upload failed: " in str(refusal(push_to_hub, card_folder, "me/data"))

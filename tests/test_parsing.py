@@ -163,7 +163,7 @@ def test_a_sentence_that_cannot_be_parsed_is_left_out_and_counted(parse):
 @pytest.mark.parametrize(
     ("lines", "workers", "code", "reason"),
     [
-        (["boom a", "boom b"], 1, "failed", "chain cannot parse any sentence of a chunk: no parse"),
+        (["boom a", "boom b"], 1, "failed", "chain failed at 2 sentences in a row: no parse"),
         (["a b", "huge c d"], 1, "resources", "chain ran out of memory at a sentence of 3 words"),
         (
             [*["long " * 390] * 1000, "die now"],
@@ -186,7 +186,7 @@ def test_the_engine_may_find_its_own_words(parse):
 
 
 def test_bad_settings(parse):
-    assert refused(parse, spec="builtin:mini-english", tokens="engine") == ("tokens", "conflict")
+    assert refused(parse, spec="builtin:mini-english", tokens="engine") == ("--tokens", "conflict")
     assert refused(lambda: whole(parse("a"), "dev")) == ("the source to parse", "missing")
 
 

@@ -28,7 +28,9 @@ def _settings_of(term: Term[Any]) -> type[StrictModel]:
     """Return the settings class of a term. Settings of a plugin are left out of configs at their defaults."""
     if term.name not in PLUGINS:
         return term.settings
-    fields: dict[str, Any] = {name: plugins.optional_field(field) for name, field in term.settings.model_fields.items()}
+    fields: dict[str, Any] = {
+        name: plugins.optional_field(name, field) for name, field in term.settings.model_fields.items()
+    }
     return create_model(term.settings.__name__, __base__=term.settings, **fields)
 
 

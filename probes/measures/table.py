@@ -29,7 +29,7 @@ FORMAT = 4  # raised when the same settings give other numbers
 
 def _with_plugins(ours: type[ProbeConfig]) -> type[ProbeConfig]:
     found: dict[str, Any] = {
-        name: optional_field(FieldInfo(annotation=kind, default=kind()))
+        name: optional_field(name, FieldInfo(annotation=kind, default=kind()))
         for name, kind in added("probes", ProbeSettings, ours.model_fields).items()
     }
     return create_model(ours.__name__, __base__=ours, __doc__=ours.__doc__, __module__=__name__, **found)

@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from shutil import copyfileobj
 from typing import IO, Any
 
-from synthlang.data.sources import CHANGED
+from synthlang.data.sources import ANEW, CHANGED
 from synthlang.errors import InputError
 from synthlang.packed import Limited, most_unpacked, open_packed
 
@@ -99,7 +99,7 @@ def _check_name(name: str, archive: Path) -> None:
 
 
 def _hostile(archive: Path, why: str) -> InputError:
-    hint = "delete it, and do not use this source"
+    hint = "delete this archive, and obtain the data set elsewhere"
     return InputError(f"is not unpacked, because {why}", archive, hint=hint, code="unsupported")
 
 
@@ -109,5 +109,4 @@ def _damage(archive: Path) -> Iterator[None]:
     try:
         yield
     except (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error, NotImplementedError, RuntimeError) as error:
-        reason = f"is damaged or not an archive: {error}"
-        raise InputError(reason, archive, hint="delete it, and download it again", code="damaged") from error
+        raise InputError(f"cannot be unpacked: {error}", archive, hint=ANEW, code="damaged") from error

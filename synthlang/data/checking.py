@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from synthlang.data.entries import DataSet, entry, names, places
+from synthlang.data.entries import DataSet, entry, names, places, to_option
 from synthlang.data.reading import Content, contents
 from synthlang.data.record import Record, SetRecord, Written, read_record
 from synthlang.data.sources import ByHand
@@ -84,7 +84,7 @@ def _damage(name: str, root: Path, known: SetRecord) -> str:
     changed = [f"{path} has changed" for path, file in left.items() if not _is_intact(root / path, file)]
     delete = " and ".join(str(root / place) for place in places(name))
     lab = " --size lab" if known.variant == "lab" else ""
-    again = f"run: synthlang data fetch {name}{lab}"
+    again = f"run: synthlang data fetch {name}{lab}{to_option(root)}"
     remedy = again if gone else f"delete {delete}, and {again}"
     wrong = [*gone.values(), *changed]
     return f"differs from the record: {first_few(wrong, 3)}; {remedy}" if wrong else ""

@@ -71,8 +71,9 @@ class Downloads:
         self.is_mirror = mirror is not None and self.address is None
         self.folder = Path(mirror).expanduser() if mirror is not None and self.is_mirror else root / DOWNLOADS
         if self.is_mirror and not self.folder.is_dir():
-            hint = "name a folder with hub/ and url/, such as the folder .downloads of another computer"
-            raise InputError("is not a folder", self.folder, hint=hint, code="missing")
+            reason = "is a file, not the folder of a mirror" if self.folder.exists() else "no such folder"
+            hint = "name with --from a folder that has hub/ and url/, such as .downloads of another folder of data"
+            raise InputError(reason, self.folder, hint=hint, code="missing")
 
     def wanted(self, source: Source) -> list[Wanted]:
         """Return the files of a source with their sizes.
@@ -199,4 +200,5 @@ def _check(file: UrlFile, path: Path) -> None:
 
     if file.sha256 is not None and (found := sha256_file(path)) != file.sha256:
         reason = f"the SHA-256 of the file is {found}, not {file.sha256}"
-        raise InputError(reason, path, hint="delete the file, and run the same command again", code="damaged")
+        hint = "delete the file (in a mirror, replace the file), and run the same command again"
+        raise InputError(reason, path, hint=hint, code="damaged")

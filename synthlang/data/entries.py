@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path, PurePosixPath
@@ -103,6 +104,15 @@ class DataSet(Origin):
 def names() -> list[str]:
     """Return the names of all entries, in the order of the catalogue."""
     return catalogue.names("data")
+
+
+def to_option(root: Path) -> str:
+    """Return the option of ``synthlang data`` for the folder ``root``, with a space before it, or "" for the default.
+
+    >>> to_option(Path("data")), to_option(Path("my data"))
+    ('', " --to 'my data'")
+    """
+    return "" if root == Path(ROOT) else f" --to {shlex.quote(str(root))}"
 
 
 @cache

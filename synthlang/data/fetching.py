@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from synthlang import __version__
 from synthlang.data.conversions import FORMAT
 from synthlang.data.conversions.base import Given
-from synthlang.data.entries import places
+from synthlang.data.entries import places, to_option
 from synthlang.data.hub import HubFile
 from synthlang.data.plans import Fetch, Job, check_disk
 from synthlang.data.reading import open_layout
@@ -25,7 +25,7 @@ from synthlang.errors import InputError
 from synthlang.files import TEMPORARY, UNIQUE, atomic_folder, only_writer, remove_leftovers, writing
 from synthlang.fingerprint import sha256_file
 from synthlang.progress import Report, Say, silent, unheard
-from synthlang.wording import plural
+from synthlang.wording import enumerated, plural
 
 CACHE = ".steps"
 """Name of the folder with a folder of finished parts for each data set whose steps were interrupted."""
@@ -49,7 +49,7 @@ def run_fetch(plan: Fetch, keep: bool = False, report: Report = silent, say: Say
             The attribute ``others`` holds the errors of further data sets.
     """
     done, errors = _run_jobs(plan, keep, report, say) if plan.jobs else ([], plan.failed)
-    left = [_by_hand(plan.by_hand)] if plan.by_hand else []
+    left = [_by_hand(plan.by_hand, plan.root)] if plan.by_hand else []
     if errors:
         raise _joined(errors, left)
     if left:
@@ -84,11 +84,14 @@ def _run_jobs(plan: Fetch, keep: bool, report: Report, say: Say) -> tuple[list[s
     return done, errors
 
 
-def _by_hand(left: Sequence[Item]) -> InputError:
-    """Return the error for data sets that a person has to obtain."""
+def _by_hand(left: Sequence[Item], root: Path) -> InputError:
+    """Return the error for data sets that a person has to obtain and put into the folder ``root``."""
     names = [item.name for item in left]
-    free = "--size lab has a free source in its place, or " if any(item.data.lab for item in left) else ""
-    hint = f"{free}obtain it as described above, and run: synthlang data check {' '.join(names)}"
+    free = [item.name for item in left if item.data.lab]
+    instead = f"use --size lab, which has a free source for {enumerated(free)}; otherwise " if free else ""
+    what = "this data set" if len(left) == 1 else "these data sets"
+    check = f"run: synthlang data check {' '.join(names)}{to_option(root)}"
+    hint = f"{instead}obtain {what} as described above, and {check}"
     reason = f"{plural(len(left), 'data set')} can only be obtained by hand: {', '.join(names)}"
     return InputError(reason, hint=hint, code="missing")
 
@@ -160,8 +163,11 @@ def _convert(plan: Fetch, job: Job, tools: Tools) -> None:
     for target in targets:
         remove_leftovers(target.parent, target.name, UNIQUE)
     files = {file.remote.name: plan.downloads.path(file) for file in job.files}
-    with writing(root), TemporaryDirectory(prefix=TEMPORARY, dir=root) as work:
-        given = Given(files, Path(work), tools.report)
+    with (
+        writing(root),
+        TemporaryDirectory(prefix=TEMPORARY, dir=root) as work,
+        Given(files, Path(work), tools.report).naming() as given,
+    ):
         given.unpack(item.origin.convert.inputs)
         if item.data.fills:
             out = Path(work, "out")

@@ -18,7 +18,7 @@ from typing import Any
 from synthlang.data.sources import CHANGED, REVISION, HubFiles
 from synthlang.data.web import RESUME
 from synthlang.errors import Code, InputError
-from synthlang.files import writing
+from synthlang.files import unwritable, writing
 from synthlang.fingerprint import git_blob_id, sha256_file
 from synthlang.hub_upload import endpoint
 
@@ -125,11 +125,12 @@ def download(file: HubFile, downloads: Path, count: Callable[[int], None]) -> No
     _tried(
         file.source,
         lambda: hf_hub_download(file.source.repo, file.name, local_dir=folder, tqdm_class=bar, **where),
+        folder,
     )
     path = downloads / file.place
     if not is_intact(file, path):
         path.unlink(missing_ok=True)
-        reason = "is not what the hub describes: its checksum differs"
+        reason = "the checksum of the download differs from that of the hub"
         raise InputError(reason, file.url, hint="run the same command again", code="damaged")
 
 
@@ -159,13 +160,16 @@ def counting_bar(count: Callable[[int], None]) -> type[Any]:
     return Bar
 
 
-def _tried(source: HubFiles, call: Callable[[], Any]) -> Any:
-    """Call the hub, up to TRIES times if the answer is an error of the server (status 500 or higher)."""
+def _tried(source: HubFiles, call: Callable[[], Any], folder: Path | None = None) -> Any:
+    """Call the hub, up to TRIES times if the answer is an error of the server (status 500 or higher).
+
+    ``folder`` is the folder that the call writes, or None if it writes nothing.
+    """
     from huggingface_hub.errors import HfHubHTTPError
 
     for number in range(1, TRIES + 1):
         try:
-            with _errors(source):
+            with _errors(source, folder):
                 return call()
         except InputError as error:
             cause = error.__cause__
@@ -177,8 +181,8 @@ def _tried(source: HubFiles, call: Callable[[], Any]) -> Any:
 
 
 @contextmanager
-def _errors(source: HubFiles) -> Iterator[None]:
-    """Convert the errors of the library to InputError, and the errors of the local disk to DiskError."""
+def _errors(source: HubFiles, folder: Path | None) -> Iterator[None]:
+    """Convert the errors of the library to InputError, and errors of the local ``folder`` to DiskError."""
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
     try:
@@ -187,9 +191,8 @@ def _errors(source: HubFiles) -> Iterator[None]:
         raise
     except OSError as error:
         of_library = isinstance(error, HfHubHTTPError | LocalEntryNotFoundError)
-        if error.errno and not of_library:
-            with writing(Path(source.repo)):
-                raise
+        if folder is not None and error.errno and not of_library:
+            raise unwritable(error, folder) from error
         raise _converted(source, error) from error
     except Exception as error:  # the library's client has errors of its own, whose classes differ by version
         raise _converted(source, error) from error
@@ -201,11 +204,12 @@ def _converted(source: HubFiles, error: Exception) -> InputError:
 
     is_offline = constants.HF_HUB_OFFLINE and not isinstance(error, errors.HfHubHTTPError)
     if is_offline or isinstance(error, errors.OfflineModeIsEnabled):
-        return InputError("HF_HUB_OFFLINE is set", source.address, hint=f"unset it; {FOLDER}", code="failed")
+        reason, hint = "cannot be downloaded while HF_HUB_OFFLINE is set", f"unset this variable; {FOLDER}"
+        return InputError(reason, source.address, hint=hint, code="failed")
     answers: tuple[tuple[type[Exception], str, str, Code], ...] = (
         (errors.GatedRepoError, "needs a permission", LOGIN, "failed"),
         (errors.RepositoryNotFoundError, "is not on the hub, or needs a login", PRIVATE, "missing"),
-        (errors.RevisionNotFoundError, f"the hub has no revision {source.revision} of it", NEWER, "missing"),
+        (errors.RevisionNotFoundError, f"has no revision {source.revision}", NEWER, "missing"),
     )
     for kind, reason, hint, code in answers:
         if isinstance(error, kind):
@@ -213,7 +217,7 @@ def _converted(source: HubFiles, error: Exception) -> InputError:
     if isinstance(error, errors.LocalEntryNotFoundError):  # of which EntryNotFoundError is a base class
         return _unreachable(source, error)
     if isinstance(error, errors.EntryNotFoundError):
-        return InputError("has lost a file", source.address, hint=CHANGED, code="missing")
+        return InputError("no longer has a file of the catalogue", source.address, hint=CHANGED, code="missing")
     if isinstance(error, errors.HfHubHTTPError):
         return _refused(source, error.response.status_code)
     return _unreachable(source, error)
@@ -225,7 +229,7 @@ def _refused(source: HubFiles, status: int) -> InputError:
         return InputError(f"the hub failed (HTTP {status})", source.address, hint=f"wait, then {RESUME}", code="failed")
     needs_login = status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
     hint = LOGIN if needs_login else f"wait, then {RESUME}"
-    return InputError(f"the hub refuses (HTTP {status})", source.address, hint=hint, code="failed")
+    return InputError(f"the hub refuses the request (HTTP {status})", source.address, hint=hint, code="failed")
 
 
 def _unreachable(source: HubFiles, error: Exception) -> InputError:

@@ -15,7 +15,7 @@ from synthlang.wording import first_few
 
 TASKS = {"nli": "nli", "ner": "ner", "qa": "qa", "slots": "slots", "minimal": "minimal", "conllu": "pos"}
 """The task that reads a folder of each layout."""
-FETCH = "fetch the data set again"
+FETCH = "delete the data set, and fetch or obtain it again"
 SHOWN = 8
 """Number of labels that a line names."""
 

@@ -98,7 +98,7 @@ def read_record(root: Path) -> Record:
             synthlang.
     """
     if root.exists() and not root.is_dir():
-        raise InputError("is not a folder", root, hint="name a folder for the data", code="exists")
+        raise InputError("is a file, not a folder", root, hint="name the folder of the data with --to", code="exists")
     path = root / SOURCES
     if not path.exists():
         return Record(format=FORMAT, sets={})
@@ -109,7 +109,8 @@ def read_record(root: Path) -> Record:
         reason = f"has format {found}, but this version of synthlang reads formats up to {FORMAT}"
         raise InputError(reason, path, hint=hint, code="unsupported")
     if not isinstance(data, dict):
-        raise InputError("is not a record of sources", path, hint="delete the file", code="damaged")
+        hint = "delete this file; the data sets then count as filled by hand"
+        raise InputError("is not a record of sources", path, hint=hint, code="damaged")
     return parse(Record, data, path)
 
 

@@ -32,7 +32,7 @@ class Size(StrictModel):
     def _check(cls, data: Any) -> Any:
         if isinstance(data, dict) and len(data) != 1:
             hint = "write measured, stated or estimated, with a number of megabytes"
-            raise InputError("a size has one basis", hint=hint, code="conflict")
+            raise InputError("must have exactly one key", hint=hint, code="conflict")
         return data
 
     @property

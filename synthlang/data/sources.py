@@ -25,6 +25,8 @@ RAW = "https://raw.githubusercontent.com"
 OPUS = "https://object.pouta.csc.fi"
 CHANGED = "install a newer version of synthlang, because the data set has changed"
 """Hint of errors about content that the catalogue does not describe."""
+ANEW = "run the same command again; with --from, replace this file of the mirror first"
+"""Hint of errors about a damaged download, which ``fetch`` deletes unless it is in a mirror."""
 
 
 @dataclass(frozen=True)

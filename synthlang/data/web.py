@@ -191,7 +191,7 @@ def _finish(file: UrlFile, url: str, part: Path, target: Path) -> None:
         part.unlink()
         _record(part).unlink(missing_ok=True)
         reason = f"the SHA-256 of the download is {found}, not {file.sha256}"
-        hint = "run the same command again; if the file has changed, name a folder with the former one (--from)"
+        hint = "run the same command again; if the file has changed there, name a mirror with the former file (--from)"
         raise InputError(reason, url, hint=hint, code="damaged")
     if file.sha256 is None and _is_page(part):
         part.unlink()
@@ -212,11 +212,11 @@ def _refused(url: str, code: int) -> InputError:
     """Return the error for an answer that another try would not change."""
     kind: Code = "missing" if code in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE) else "failed"
     if kind == "missing":
-        reason, hint = "is no longer there", "obtain the file elsewhere, and name its folder with --from"
+        reason, hint = "is no longer there", "obtain the file elsewhere, and name a mirror with it (--from)"
     elif code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         reason, hint = (
             "needs a permission",
-            "accept its terms in a browser, and name the folder of the file with --from",
+            "accept its terms in a browser, download it there, and name a mirror with it (--from)",
         )
     else:
         reason, hint = "is refused by the server", f"wait, then {RESUME}"

@@ -29,10 +29,12 @@ from synthlang.overlap import count_words
 from synthlang.progress import Display
 from synthlang.rewrite import INSERTED
 from synthlang.sources import open_source
-from synthlang.sources.base import Source, counted_split, listed, word_counts
+from synthlang.sources.base import Source, because, counted_split, word_counts
 
 WordCounts = Counter[str]
 WHITE_SPACE = "pairs left out because a word has white space in it"
+MUSE = "pairs"
+"""Key of the parent of candidates that come from a MUSE file."""
 
 
 @dataclass(frozen=True)
@@ -56,19 +58,21 @@ class Candidates:
     use: str = ""
 
 
-def derived_words(source: Source, language: Language, progress: Callable[[int], None] | None = None) -> Candidates:
+def derived_words(
+    source: Source, language: Language, progress: Callable[[int], None] | None = None, name: str = "the source"
+) -> Candidates:
     """Pair each word of the training text with every form that it has in the language.
 
     The forms of a word are sorted by frequency. Deleted and inserted words and words with white space are in no pair.
-    ``progress(sentences)`` is called after each batch.
+    ``progress(sentences)`` is called after each batch. ``name`` is the source as the user wrote it, for errors.
 
     Raises:
         InputError: The source lacks a column or the training split, or the language cannot be applied to a sentence.
     """
-    source = checked_source(language, source, "the source")
-    language = bind_language(language, source)
+    language = bind_language(language, source, name=name)
+    source = checked_source(language, source, name)
     derived, pairs = Counter[str](), Counter[Pair]()
-    for batch in source.batches(counted_split(source)):
+    for batch in source.batches(counted_split(source, name=name)):
         rewrite = language.rewrite(batch)
         before, after = rewrite.source(batch), rewrite.form
         start = np.repeat(before.offsets[:-1], np.diff(rewrite.offsets))
@@ -105,7 +109,7 @@ def natural_words(muse: Path, source: Source | None = None, target: Source | Non
     words = WordDictionary.of(read_muse(muse))
     from_counts, to_counts = (None if text is None else word_counts(text) for text in (source, target))
     kept, left_out = words.restrict(from_counts, to_counts)
-    parents = {"pairs": words.digest}
+    parents = {MUSE: words.digest}
     parents |= {n: s.fingerprint for n, s in (("source", source), ("target_source", target)) if s is not None}
     turned, _ = words.swapped.restrict(from_counts, to_counts)
     use = "" if from_counts is None and to_counts is None else told_use(len(kept), len(words), len(turned))
@@ -124,9 +128,11 @@ def write_drawn(candidates: Candidates, spec: DictionarySpec, folder: Path) -> d
         DiskError: The folder cannot be written.
     """
     if not len(candidates.words):
-        reasons = listed(candidates.left_out) or "the text has no word"
-        hint = "check that texts and dictionary have the same languages in the same order"
-        raise InputError(f"no pair of words is left to draw from ({reasons})", hint=hint, code="empty")
+        reason = f"no pair of words is left to draw from{because(candidates.left_out)}"
+        hint = "use a larger text, or a language that keeps more of its sentences"
+        if MUSE in candidates.parents:
+            hint = "check that texts and dictionary have the same languages in the same order"
+        raise InputError(reason, hint=hint, code="empty")
     drawn = candidates.words.draw(spec, candidates.source)
     texts = (("source", candidates.source), ("target", candidates.target))
     report = {
@@ -158,7 +164,7 @@ def dictionary_command(
     """
     settings = parse(DictionarySpec, {"coverage": coverage, "by": by, "order": order, "seed": seed}, "dictionary")
     if out.exists():
-        raise InputError("the folder exists already", out, hint="name a new folder", code="exists")
+        raise InputError("exists already", out, hint="name a new folder", code="exists")
     is_muse = _is_muse(spec)
     if not is_muse and source is None:
         reason = f"the dictionary of the language {spec!r} needs a text whose words are counted"
@@ -172,10 +178,13 @@ def dictionary_command(
         if is_muse or text is None:
             candidates = natural_words(user_path(spec), text, target)
         else:
-            language = bind_language(parse_language(spec), text)
             count = display.counter("dictionary")
-            candidates = derived_words(text, language, lambda sentences: count("sentences", sentences))
-        manifest = write_drawn(candidates, settings, out)
+            language, name = parse_language(spec), str(source)
+            candidates = derived_words(text, language, lambda sentences: count("sentences", sentences), name)
+        try:
+            manifest = write_drawn(candidates, settings, out)
+        except InputError as error:
+            raise error.inside(path=spec) from error
         for side, shares in manifest["coverage"].items():
             display.message(f"{side}: {shares['types']:.1%} of the types, {shares['tokens']:.1%} of the running words")
         if candidates.use:
@@ -199,7 +208,7 @@ def _is_muse(spec: str) -> bool:
         if path.is_dir():
             inside = f" ({path / FILE})" if (path / FILE).is_file() else ""
             hint = f"name a file in the MUSE format{inside} or a language"
-            raise InputError("the path is a folder", path, hint=hint, code="type") from error
+            raise InputError("is a folder, not a file", path, hint=hint, code="type") from error
         if "@" not in spec and re.search(r"/|\.[A-Za-z]\w*$", spec):
             hint = "name a file in the MUSE format or a language"
             raise no_such(path, hint=hint) from error

@@ -34,6 +34,7 @@ from synthlang.errors import InputError
 from synthlang.files import atomic_file, atomic_folder, no_such, read_json, user_path, write_json
 from synthlang.fingerprint import fingerprint, sha256_file
 from synthlang.sources.base import listed
+from synthlang.wording import plural
 
 if TYPE_CHECKING:
     from synthlang.shards import Shards
@@ -121,13 +122,17 @@ def word_files(path: str | Mapping[str, str] | None, names: Sequence[str]) -> di
         return {}
     if isinstance(path, str):
         if len(names) != 2:
-            hint = f"name a file for each: {{{', '.join(f'{name}: FILE' for name in names[1:])}}}"
-            reason = f"a single file is for a run of two languages, but this run has {len(names)}"
+            each = ", ".join(f"{name}: FILE" for name in names[1:])
+            hint = f"name a file for each language but the first: {{{each}}}" if each else "delete this key"
+            reason = f"a single file is for a run of two languages, but this run has {plural(len(names), 'language')}"
             raise InputError(reason, keys=KEYS, hint=hint, code="conflict")
         path = {names[1]: path}
     unknown = [name for name in path if name not in names[1:]]
     if unknown:
-        reason, hint = "is not a language of the run other than the first", f"use {', '.join(names[1:])}"
+        known = ", ".join(names[1:])
+        is_first = unknown[0] == names[0]
+        reason = "is the first language, from which every file translates" if is_first else "is no language of the run"
+        hint = f"use {known}" if known else "delete this key"
         raise InputError(reason, keys=(*KEYS, unknown[0]), hint=hint, code="unknown")
     return {names.index(name): _words(user_path(file)) for name, file in path.items()}
 
@@ -262,12 +267,12 @@ def _draw(spec: DictionarySpec, candidates: Sequence[IdCandidates], counts: Coun
     types = np.unique(np.concatenate([np.zeros(0, np.int64), *(c.pairs[:, 0] for c in candidates)]))
     if not len(types):
         reasons = "; ".join(listed(c.left_out) for c in candidates if c.left_out)
-        why = f" ({reasons})" if reasons else ": no language has copies of the first one's tokens"
-        hint = "use larger texts or another dictionary" if reasons else "set dictionary.path"
+        why = f" ({reasons})" if reasons else ": no language has copies of the tokens of the first language"
+        hint = "use larger texts or another dictionary" if reasons else "set dictionary.path to a file of word pairs"
         raise InputError(f"no pair of ids is left to draw from{why}", keys=KEYS[:1], hint=hint, code="empty")
     chosen = types[draw_types(spec, types.astype(np.uint64), counts[types])]
     if not len(chosen):
-        reason = f"a share of {spec.coverage} of {len(types)} types is less than one type"
+        reason = f"a share of {spec.coverage} of {plural(len(types), 'type')} is less than one type"
         raise InputError(reason, keys=("dictionary", "coverage"), hint="use a larger share", code="empty")
     return [IdCandidates(c.language, c.pairs[np.isin(c.pairs[:, 0], chosen)], c.left_out) for c in candidates]
 
@@ -322,8 +327,9 @@ def read_id_dictionary(folder: Path) -> IdDictionary:
     manifest = read_json(folder / "manifest.json")
     for name, expected in manifest["sha256"].items():
         if not (folder / name).is_file() or sha256_file(folder / name) != expected:
-            hint = "delete the folder and run the command again"
-            raise InputError("the file differs from its manifest", folder / name, hint=hint, code="damaged")
+            fault = "differs from its manifest" if (folder / name).is_file() else "is missing"
+            hint = f"delete the folder {folder} and run the same command again"
+            raise InputError(f"this file of a stored dictionary {fault}", folder / name, hint=hint, code="damaged")
     pairs, languages = (np.load(folder / f"{name}.npy", allow_pickle=False) for name in ("pairs", "languages"))
     return IdDictionary(pairs, languages, manifest)
 

@@ -30,6 +30,7 @@ from synthlang.rng import key_of, random_bits
 from synthlang.scripts import SPECIAL_TOKENS
 from synthlang.sources.base import nothing_in
 from synthlang.sources.words import spaced, tidy
+from synthlang.wording import plural
 
 Pair = tuple[str, str]
 
@@ -68,7 +69,7 @@ def read_weighted(path: Path) -> dict[Pair, float]:
             raise _not_a_pair(words, " and optionally a weight", path, number)
         if weight is None:
             reason = f"the weight must be a number above 0, not {words[2]!r}"
-            raise InputError(reason, path, number, hint="correct or delete the line", code="range")
+            raise InputError(reason, path, number, hint="correct the weight, or delete the line", code="range")
         if columns not in (0, len(words)):
             reason = "only some lines have a weight"
             raise InputError(reason, path, number, hint="give every line a weight or none", code="format")
@@ -91,7 +92,7 @@ def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _not_a_pair(words: Sequence[str], also: str, path: Path, line: int) -> InputError:
-    reason = f"the line must have a source word and a target word{also}, but it has {len(words)} columns"
+    reason = f"the line must have a source word and a target word{also}, but it has {plural(len(words), 'column')}"
     return InputError(reason, path, line, hint="correct or delete the line", code="format")
 
 
@@ -150,7 +151,7 @@ class DictionarySpec(StrictModel):
     def _named(cls, value: str | dict[str, str] | None) -> str | dict[str, str] | None:
         if value is not None and (not value or (isinstance(value, dict) and not all(value.values()))):
             hint = "name a file or a folder, or one for each language"
-            raise InputError("the name of a file is empty", hint=hint, code="empty")
+            raise InputError("the path of a file is empty", hint=hint, code="empty")
         return value
 
     @property
@@ -257,8 +258,8 @@ class WordDictionary:
         """
         if counts is None and (spec.by == "token" or spec.order == "frequent"):
             key, value = ("by", "token") if spec.by == "token" else ("order", "frequent")
-            reason, hint = f"the value {value} needs the word counts of a text", "name a text with --source"
-            raise InputError(reason, keys=key, hint=hint, code="missing")
+            reason, hint = f"the choice {value} needs the word counts of a text", "name a text with --source"
+            raise InputError(reason, f"--{key}", hint=hint, code="missing")
         types = list(dict.fromkeys(self.source))
         names = np.asarray([key_of("word", word) for word in types], np.uint64)
         amounts = np.asarray([1 if counts is None else counts.get(word, 0) for word in types], np.int64)
@@ -334,6 +335,7 @@ def read_words(folder: Path) -> tuple[WordDictionary, dict[str, Any]]:
     if not path.is_file():
         raise no_such(path, hint="name the folder of a word dictionary")
     if not isinstance(manifest, dict) or manifest.get("sha256") != sha256_file(path):
-        reason = "the file differs from its manifest"
-        raise InputError(reason, path, hint="draw the dictionary again", code="damaged")
+        reason = "differs from the checksum in manifest.json"
+        hint = "draw the dictionary again with synthlang dictionary"
+        raise InputError(reason, path, hint=hint, code="damaged")
     return WordDictionary.of(read_muse(path) if path.stat().st_size else []), manifest

@@ -38,7 +38,17 @@ from synthlang.export.shard import (
     finished,
     write_shard,
 )
-from synthlang.files import TEMPORARY, DiskError, check_named, claimed, read_json, remove_leftovers, write_json, writing
+from synthlang.files import (
+    TEMPORARY,
+    DiskError,
+    check_named,
+    claimed,
+    read_json,
+    remove_leftovers,
+    unwritable,
+    write_json,
+    writing,
+)
 from synthlang.fingerprint import fingerprint, sha256_file
 from synthlang.language import Language, bind_language, checked_source
 from synthlang.progress import already
@@ -69,12 +79,8 @@ def _claim(partial: Path, fingerprint: str) -> None:
     """Create the partial folder, or resume the export in it. A folder with other content is refused."""
     partial.mkdir(exist_ok=True)
     if any(not path.name.startswith(TEMPORARY) for path in partial.iterdir()) and _export_in(partial) != fingerprint:
-        raise InputError(
-            f"the folder holds an unfinished export of other data ({_export_in(partial)}, not {fingerprint})",
-            partial,
-            hint="run the other command again to finish it, delete the folder, or name another output",
-            code="exists",
-        )
+        hint = "finish this export with its own command, delete the folder, or name another output"
+        raise InputError("the folder holds an unfinished export of other data", partial, hint=hint, code="exists")
     write_json(partial / "partial.json", {"fingerprint": fingerprint})
     for part in (partial, partial / "done", *(partial / "out").rglob("*/")):
         remove_leftovers(part)
@@ -110,12 +116,14 @@ def write_shards(plan: ExportPlan, source: Source, workers: int, progress: Progr
             records.append(record)
             progress(record["split"], record["sentences"])
     if not any(record["sentences"] for record in records):
-        raise InputError("no split of the source has a sentence", hint="name a source with sentences", code="empty")
+        reason = "no split of the source has a sentence"
+        raise InputError(reason, plan.source_name, hint="name a source with sentences", code="empty")
     if not any(record["kept"] for record in records):
         counts = sum((Counter(record["counts"]) for record in records), Counter[str]())
         raise InputError(
             f"the language {plan.language.name} drops every sentence{because(counts)}",
-            hint="change the transforms that drop them, or name another source",
+            plan.source_name,
+            hint="change the transforms that drop sentences, or name another source",
             code="empty",
         )
     order = {split: rank for rank, split in enumerate(source.splits)}
@@ -204,8 +212,8 @@ def export_language(
     workers = min(workers, cores())
     if workers > 1:
         warm_up(write_shard.__module__)
-    source = checked_source(language, source, "the source")
-    language = bind_language(language, source, vocabulary)
+    language = bind_language(language, source, vocabulary, name=source_name)
+    source = checked_source(language, source, source_name)
     derived = derived_fingerprint(source, language, vocabulary)
     name = fingerprint("export", derived=derived, configs=CONFIGS, pyarrow=pa.__version__)
     place = partial_of(folder)
@@ -221,7 +229,7 @@ def export_language(
         with writing(place):
             _claim(place, name)
         with _resumable(folder, place):
-            plan = ExportPlan(language, place, vocabulary)
+            plan = ExportPlan(language, place, source_name, vocabulary)
             records = write_shards(plan, source, workers, progress or (lambda _split, _sentences: None))
             manifest = write_manifest(plan, source, records, about)
             (place / "out").rename(folder)
@@ -240,17 +248,19 @@ def finished_export(folder: Path, fingerprint: str, licence: str | None = None) 
     if not isinstance(manifest, dict) or manifest.get("fingerprint") != fingerprint:
         raise exists_already(folder)
     if licence is not None and manifest["licence"] != licence:
-        raise exists_already(folder)
+        raise exists_already(folder, f"the licence {manifest['licence']}")
     for name, checksum in manifest["sha256"].items():
         if not (folder / name).is_file() or sha256_file(folder / name) != checksum:
-            hint = "delete the folder and derive the data set again"
-            raise InputError("is missing or damaged", folder / name, hint=hint, code="damaged")
+            fault = "differs from its checksum" if (folder / name).is_file() else "is missing"
+            hint = f"delete the folder {folder} and run the same command again"
+            raise InputError(f"this file of a finished data set {fault}", folder / name, hint=hint, code="damaged")
     return manifest
 
 
-def exists_already(folder: Path) -> InputError:
-    """Return the error for an output folder that exists."""
-    return InputError("the folder exists already", folder, hint="name a new folder", code="exists")
+def exists_already(folder: Path, content: str = "other content") -> InputError:
+    """Return the error for an output folder that exists and has another ``content`` than the command would write."""
+    reason = f"the folder exists already and has {content}" if folder.is_dir() else "is a file, not a folder"
+    return InputError(reason, folder, hint="name a new folder", code="exists")
 
 
 @contextmanager
@@ -262,12 +272,10 @@ def _resumable(folder: Path, place: Path) -> Iterator[None]:
         hint = "run the same command again with fewer workers"
         raise DiskError(str(error), folder, hint=hint, code="resources") from error
     except OSError as error:
-        reason = f"cannot be written: {error.strerror or error}"
-        hint = "remove the cause and run the same command again"
-        raise DiskError(reason, folder, hint=hint, code="resources") from error
+        raise unwritable(error, folder) from error
     except InputError as error:
         if isinstance(error, DiskError) or isinstance(error.__cause__, OSError):
-            told = error.with_hint("run the same command again to resume")
+            told = error if isinstance(error, DiskError) else error.with_hint("run the same command again to resume")
             raise DiskError(told.reason, told.path or folder, told.line, hint=told.hint, code=told.code) from error
         shutil.rmtree(place)
         raise

@@ -99,11 +99,13 @@ class ExportPlan:
     Attributes:
         language: The derived language, bound to the counts and the vocabulary that it needs.
         folder: Folder of the unfinished export.
+        source_name: The source as the user wrote it, for errors.
         vocabulary: Vocabulary of the source language, or None for a data set without token ids.
     """
 
     language: Language
     folder: Path
+    source_name: str
     vocabulary: Vocabulary | None = None
 
     def data(self, config: str, split: str, number: int) -> Path:

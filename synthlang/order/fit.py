@@ -299,12 +299,12 @@ def fit(
 def _check(l2: Sequence[float], choose_on: Corpus | None, most_items: int) -> None:
     if not l2 or not all(0.0 < value < float("inf") for value in l2):
         reason = f"each weight of the L2 prior must be a number above 0, not {', '.join(map(str, l2)) or 'none'}"
-        raise InputError(reason, keys="l2", hint="give for example 1", code="range")
+        raise InputError(reason, keys="l2", hint="give a weight such as 3", code="range")
     if len(l2) > 1 and choose_on is None:
         hint = "name a split to choose on with --choose-on"
         raise InputError("several weights of the L2 prior need data to choose on", keys="l2", hint=hint, code="missing")
     if not 2 <= most_items <= MOST_ITEMS:
-        raise InputError(f"must be from 2 to {MOST_ITEMS}, not {most_items}", keys="most_items", code="range")
+        raise InputError(f"must be from 2 to {MOST_ITEMS}, not {most_items}", keys="max_items", code="range")
 
 
 def _designs(corpus: Corpus, name: str, most_items: int, report: Report) -> dict[NodeClass, Design]:
@@ -322,7 +322,7 @@ def _designs(corpus: Corpus, name: str, most_items: int, report: Report) -> dict
         heads = ", ".join(CLASS_OF_HEAD)
         raise InputError(
             f"{name} has no node with a {heads} head in a projective sentence",
-            hint="use a treebank with more projective trees",
+            hint="use a treebank with such heads, their dependents and projective trees",
             code="empty",
         )
     return designs

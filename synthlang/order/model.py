@@ -16,8 +16,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 
 from synthlang.config import StrictModel, parse
-from synthlang.errors import Code, InputError
-from synthlang.files import atomic_file, json_of, read_lines, user_path
+from synthlang.errors import InputError
+from synthlang.files import atomic_file, json_of, read_lines, unreadable, user_path
 from synthlang.fingerprint import fingerprint, sha256_file
 from synthlang.order.items import CLASSES, NodeClass, Scheme, check_feature
 from synthlang.packed import GZIP, open_packed
@@ -90,14 +90,16 @@ def read_model(path: Path) -> OrderModel:
         with open_packed(path) if packed else path.open("rb") as handle:
             raw = handle.read()
     except OSError as error:
-        raise _unreadable(error, path) from error
+        raise unreadable(error, path) from error
     data = json_of(raw, path, "utf-8-sig")
     if not isinstance(data, dict) or data.get("kind") != "order-model":
         reason = 'an order model must be a JSON object with "kind": "order-model"'
         hint = "name a file that synthlang order fit or synthlang order import wrote"
         raise InputError(reason, path, hint=hint, code="format")
     if data.get("format") != FORMAT:
-        reason = f"the format is {data.get('format')!r}, but this version reads format {FORMAT}"
+        found = data.get("format")
+        has = "has no key format" if found is None else f"has format {found}"
+        reason = f"{has}, but this version of synthlang reads format {FORMAT}"
         raise InputError(
             reason,
             path,
@@ -107,18 +109,12 @@ def read_model(path: Path) -> OrderModel:
     model = parse(OrderModel, data, path)
     if model.fingerprint not in (None, model.content):
         raise InputError(
-            "the weights do not match the fingerprint in the file, so it is damaged or was edited",
+            "the weights do not match the fingerprint, so the file is damaged or was edited",
             path,
-            hint="fit or download the model again, or delete its key fingerprint if the edit is intended",
+            hint="fit or download the model again; if the edit is intended, delete the key fingerprint",
             code="damaged",
         )
     return model
-
-
-def _unreadable(error: OSError, path: Path) -> InputError:
-    code: Code = "missing" if isinstance(error, FileNotFoundError) else "failed"
-    hint = "check the path and the permissions of the file"
-    return InputError(f"cannot be read: {error.strerror}", path, hint=hint, code=code)
 
 
 def shipped_models() -> tuple[str, ...]:
@@ -137,7 +133,8 @@ def find_model(name: str) -> Path:
     path = user_path(name)
     if not path.is_file():
         hint = f"use one of {', '.join(shipped_models())}, or the path of a file"
-        raise InputError(f"the order model {name!r} does not exist", hint=hint, code="missing")
+        reason = "is a folder, not a file" if path.is_dir() else "does not exist"
+        raise InputError(f"the order model {name!r} {reason}", hint=hint, code="missing")
     return path
 
 
@@ -152,7 +149,7 @@ def load_model(name: str) -> OrderModel:
     try:
         return _load(path, sha256_file(path))
     except OSError as error:
-        raise _unreadable(error, path) from error
+        raise unreadable(error, path) from error
 
 
 @lru_cache(maxsize=8)

@@ -23,7 +23,7 @@ from synthlang.order.nodes import find_nodes
 from synthlang.order.permutations import all_orders
 from synthlang.progress import Report, silent
 from synthlang.sources import open_source
-from synthlang.sources.base import Source, check_split, require_columns
+from synthlang.sources.base import Source, check_split, nothing_in, require_columns
 from synthlang.sources.conllu import Block, read_blocks
 from synthlang.transforms.reorder import Reorder
 from synthlang.trees import Forest
@@ -114,7 +114,9 @@ def _find(path: Path, sentence: str) -> Block:
     elif re.fullmatch("[0-9]{1,9}", sentence) and 1 <= int(sentence) <= len(names):
         row = int(sentence) - 1
     else:
-        hint = f"name a sent_id or a number from 1 to {len(names)}"
+        if not names:
+            raise nothing_in("sentence", path)
+        hint = f"name a sent_id, or a number from 1 to {len(names)}" if len(names) > 1 else "name its sent_id, or 1"
         raise InputError(f"the sentence {sentence!r} does not exist", path, hint=hint, code="missing")
     return next(islice(read_blocks(path), row, None))
 
@@ -143,10 +145,15 @@ def card_path(out: Path) -> Path:
         InputError: ``out`` cannot be a model file, or the card would replace a file that is not a card.
     """
     name = stem(out)
-    if not name.strip(".") or name.lower().endswith(".md") or out.is_dir() or any(p.is_file() for p in out.parents):
-        hint = "name a file such as fr.json.gz in a folder"
-        reason = "cannot be a model file, because it has no name, ends in .md, is a folder or is below a file"
-        raise InputError(reason, out, hint=hint, code="unsupported")
+    faults = {
+        "it is a folder": out.is_dir(),
+        "its name is empty": not name.strip("."),
+        "its name ends in .md, as that of a card": name.lower().endswith(".md"),
+        "a file has the name of one of its folders": any(parent.is_file() for parent in out.parents),
+    }
+    if why := next((fault for fault, is_there in faults.items() if is_there), None):
+        reason = f"cannot be a model file, because {why}"
+        raise InputError(reason, out, hint="name a file such as fr.json.gz in a folder", code="unsupported")
     path = out.with_name(f"{name}.md")
     if path.exists() and not (path.is_file() and path.read_bytes().startswith(FIRST_LINE.encode())):
         reason = f"the card of {out.name} would replace this file, which is not a card of an order model"

@@ -77,9 +77,8 @@ class AlignOptions:
             ("--also-words", self.also_words, get_args(Splitter)),
         ):
             if value is not None and value not in known:
-                raise InputError(
-                    f"unknown value {value!r}", name, hint=f"use one of {', '.join(known)}", code="unknown"
-                )
+                hint = f"use {' or '.join(known)}"
+                raise InputError(f"unknown value {value!r}", name, hint=hint, code="unknown")
         if self.links and (self.program or self.also or self.lower):
             reason = "word alignments from files cannot be combined with the options of an aligner"
             hint = "leave out --program, --also and --lower"

@@ -40,6 +40,7 @@ from synthlang.errors import InputError
 from synthlang.files import atomic_folder
 from synthlang.fingerprint import sha256_file
 from synthlang.parallel.links import Links, read_pharaoh, write_pharaoh
+from synthlang.wording import plural
 
 Program = Literal["eflomal", "fast_align"]
 PROGRAMS: tuple[Program, ...] = get_args(Program)
@@ -78,7 +79,7 @@ def align(program: Program, left: Corpus, right: Corpus, folder: Path) -> None:
         for path in (temporary / FORWARD, temporary / REVERSE):
             links = read_pharaoh(path)
             if len(links) != len(rows):
-                reason = f"{program} wrote {len(links)} lines for {len(rows)} sentence pairs"
+                reason = f"{program} wrote {plural(len(links), 'line')} for {plural(len(rows), 'sentence pair')}"
                 raise InputError(reason, hint="run the command again, or use another aligner", code="failed")
             whole = Links.build(
                 rows[links.sentence], links.left.astype(np.int64), links.right.astype(np.int64), links.sure, len(left)
@@ -92,8 +93,8 @@ def _unspaced(corpus: Corpus) -> Corpus:
     return replace(corpus, columns={**corpus.columns, FORM: form})
 
 
-def find_aligner(program: Program) -> str:
-    """Return the path of an aligner.
+def find_aligner(program: Program, instead: str = ", or give a file of word alignments") -> str:
+    """Return the path of an aligner. The hint of the error ends in ``instead``.
 
     Raises:
         InputError: The aligner is not installed. The hint has the command that installs it.
@@ -101,15 +102,14 @@ def find_aligner(program: Program) -> str:
     name, how = {
         "eflomal": (
             "eflomal-align",
-            f"{install_command('align')} or pip install eflomal (which needs a C compiler)",
+            f"run {install_command('align')}, or pip install eflomal (which needs a C compiler)",
         ),
         "fast_align": ("fast_align", "build it from its source and put fast_align on the PATH"),
     }[program]
     beside = Path(sys.executable).parent / name  # a virtual environment need not be on the PATH
     found = shutil.which(name) or (str(beside) if beside.is_file() else None)
     if found is None:
-        hint = f"{how}, or give a file of word alignments"
-        raise InputError(f"the aligner {program} is not installed", hint=hint, code="extra")
+        raise InputError(f"the aligner {program} is not installed", hint=f"{how}{instead}", code="extra")
     return found
 
 
@@ -153,7 +153,7 @@ def _run(command: Sequence[str]) -> bytes:
         output = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no message"]
         reason, hint = (
             f"failed with exit code {done.returncode}: {output[-1]}",
-            "remove the cause, or use another aligner",
+            "correct the fault in this message, or use another aligner",
         )
         raise InputError(reason, command[0], hint=hint, code="failed")
     return done.stdout

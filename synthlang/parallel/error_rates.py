@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from synthlang.errors import InputError
 from synthlang.parallel.links import Links, check_sentences, read_counted
+from synthlang.wording import plural
 
 COLUMNS = ("links", "sure", "links_sure", "links_possible")
 """The sums over sentence pairs: |A|, |S|, |A ∩ S|, |A ∩ P|."""
@@ -95,7 +96,7 @@ def alignment_errors(found: Links, gold: Links, blank: Blank = "wrong") -> Align
         InputError: The numbers of sentence pairs differ, or the gold standard has no alignment.
     """
     if len(found) != len(gold):
-        reason = f"the alignments have {len(found)} sentence pairs, but the gold standard has {len(gold)}"
+        reason = f"the alignments have {plural(len(found), 'sentence pair')}, but the gold standard has {len(gold):,}"
         raise InputError(reason, hint="use a gold standard of the same text", code="conflict")
     if not len(gold.left):
         raise InputError(

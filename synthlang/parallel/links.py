@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from synthlang.errors import InputError
 from synthlang.files import atomic_file, read_lines
 from synthlang.sources.words import spaced
+from synthlang.wording import plural
 
 
 @dataclass(frozen=True)
@@ -173,8 +174,9 @@ def _links(line: str, first: int, path: Path, number: int) -> list[tuple[int, in
             raise InputError(f"{token!r} is not a word alignment", path, number, hint=hint, code="format")
         a, b = int(match[1]) - first, int(match[3]) - first
         if min(a, b) < 0:
-            reason = f"{token!r} names word 0, but the number of the first word is set to 1"
-            raise InputError(reason, path, number, hint="set the number of the first word to 0", code="range")
+            reason = f"{token!r} has the word number 0, but words are set to count from 1"
+            hint = "set --links-first or --gold-first, or in a config links.first, to 0"
+            raise InputError(reason, path, number, hint=hint, code="range")
         found.append((number - 1, a, b, match[2] == "-"))
     return found
 
@@ -186,7 +188,7 @@ def check_sentences(path: Path, found: int, expected: int) -> None:
         InputError: The numbers ``found`` in the file and ``expected`` from the text differ.
     """
     if found != expected:
-        reason = f"the file has {found} sentence pairs, but the text has {expected}"
+        reason = f"the file has {plural(found, 'sentence pair')}, but the text has {expected:,}"
         raise InputError(
             reason, path, hint="write one line of word alignments for each sentence pair of this text", code="conflict"
         )

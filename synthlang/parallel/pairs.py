@@ -42,6 +42,7 @@ from synthlang.sources import open_source
 from synthlang.sources.base import Source, check_split, nothing_in
 from synthlang.store import Store
 from synthlang.vocabulary import encode_corpus
+from synthlang.wording import enumerated
 
 
 class FileLinks(StrictModel):
@@ -100,8 +101,11 @@ class TextPair(StrictModel):
     def _one_text(self) -> TextPair:
         given = (self.left is not None, self.right is not None, self.joint is not None)
         if given not in ((True, True, False), (False, False, True)):
-            reason = "the text must be two files or one file, and is neither or both"
-            hint = "give either left and right, or joint with lines 'left ||| right'"
+            keys = [key for key, there in zip(("left", "right", "joint"), given, strict=True) if there]
+            reason = (
+                f"must have the keys left and right, or the key joint, but has {enumerated(keys) or 'none of them'}"
+            )
+            hint = "give two files as left and right, or one file with lines 'left ||| right' as joint"
             raise InputError(reason, hint=hint, code="conflict" if any(given) else "missing")
         if self.words == "rules" and isinstance(self.links, FileLinks):
             reason = "a file of alignments counts words at spaces, not by rules"

@@ -26,6 +26,7 @@ from synthlang.sources.segmentation import RULES, split_words
 from synthlang.sources.text import PIECE, batches_of, digest_splits, line_too_long, read_pieces
 from synthlang.sources.words import CLEANED, NOT_NFC, REMOVED, SPACES, spaced, spelled, tidy
 from synthlang.vocabulary import Encoded, encode_corpus
+from synthlang.wording import plural
 
 BAR = "|||"
 TOLD = (REMOVED, NOT_NFC)
@@ -91,7 +92,7 @@ def read_joint(path: Path, words: Splitter = "spaces") -> ParallelText:
     for number, line in _lines(path, counts):
         parts = line.split(BAR)
         if len(parts) != 2:
-            reason = f"the line has {len(parts) - 1} separators {BAR}"
+            reason = f"the line must have one separator {BAR}, but it has {len(parts) - 1}"
             raise InputError(reason, path, number, hint=f"write: left {BAR} right", code="format")
         sides.append([split(part) for part in parts])
     return _text([left for left, _ in sides], [right for _, right in sides], [path], words, counts)
@@ -124,7 +125,7 @@ def check_lines(left: Path, first: int, right: Path, second: int) -> None:
         InputError: The numbers differ. The error names both files.
     """
     if first != second:
-        reason = f"the file has {first} lines, but {right} has {second}"
+        reason = f"the file has {plural(first, 'line')}, but {right} has {second:,}"
         hint = "correct the files, so that line n of one translates line n of the other"
         raise InputError(reason, left, hint=hint, code="conflict")
 

@@ -21,6 +21,7 @@ from synthlang.errors import InputError
 from synthlang.files import atomic_file, user_path
 from synthlang.fingerprint import canonical_json, fingerprint
 from synthlang.parsing.engines import Engine, Parsed, problem_of
+from synthlang.wording import plural
 from synthlang.workers import WorkerDiedError, cores, ordered_map
 
 FORMAT = 1
@@ -62,7 +63,7 @@ class ParseCache:
         nearest = next((place for place in (root, *root.parents) if place.exists()), root)
         if nearest.exists() and not nearest.is_dir():
             hint = "name another folder with --cache"
-            raise InputError("the parse cache must be a folder, not a file", nearest, hint=hint, code="type")
+            raise InputError("is a file, but the parse cache must be a folder", nearest, hint=hint, code="type")
         self.root = root
 
     def path(self, engine: str, mode: str, sentences: Sequence[Any]) -> Path:
@@ -191,12 +192,12 @@ def _one_by_one(engine: Engine, mode: Mode, sentences: Sequence[Any], error: Exc
         except Exception as one:  # the library may raise anything; the first line is the reason
             if isinstance(one, MemoryError) or "out of memory" in str(one).lower():  # more memory would help
                 size = len(sentence.split()) if isinstance(sentence, str) else len(sentence)
-                reason = f"{engine.name} ran out of memory at a sentence of {size} words"
+                reason = f"{engine.name} ran out of memory at a sentence of {plural(size, 'word')}"
                 hint = f"free memory or use fewer workers, and {RESUME}"
                 raise InputError(reason, hint=hint, code="resources") from one
             outcome.append(_first_line(one))
     if len(sentences) > 1 and all(isinstance(o, str) for o in outcome):
-        reason = f"{engine.name} cannot parse any sentence of a chunk: {_first_line(error)}"
+        reason = f"{engine.name} failed at {len(sentences)} sentences in a row: {_first_line(error)}"
         hint = "check the installation of the parser, or use another parser"
         raise InputError(reason, hint=hint, code="failed") from error
     return outcome

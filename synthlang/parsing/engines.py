@@ -219,14 +219,15 @@ def open_spacy(name: str, convert: bool = True, morphology: bool = False) -> Spa
     components = list(meta.get("pipeline", ()))
     scheme = meta.get("labels", {}).get("parser", ())
     if "parser" not in components or not set(components) & set(TAGGERS):
-        reason = f"the pipeline must have a parser and parts of speech, but it has only {', '.join(components)}"
+        has = ", ".join(components) or "no component"
+        reason = f"the pipeline must have a parser and a tagger, but it has only {has}"
         raise InputError(reason, path, hint="use another pipeline", code="missing")
     converts = convert and clearnlp.is_clearnlp(scheme)
     if converts and "tagger" not in components:
         reason = "a pipeline with ClearNLP labels must have a tagger (Penn Treebank tags) for the conversion to UD"
         raise InputError(reason, path, hint="use a pipeline with a tagger, or one whose labels are UD", code="missing")
     if morphology and not {"lemmatizer", "trainable_lemmatizer"} & set(components):
-        reason = "the pipeline has no lemmatizer, and lemmas and features are needed"
+        reason = "the pipeline has no lemmatizer, which features and lemmas need"
         raise InputError(reason, path, hint="use a pipeline with a lemmatizer, or do without lemmas", code="missing")
     own = f"{meta.get('lang', 'xx')}_{meta.get('name', 'pipeline')}"
     libraries = {"spacy": version("spacy"), "model": str(meta.get("version", ""))}
@@ -253,12 +254,12 @@ def _folder(name: str) -> Path:
     if (path / "meta.json").is_file() and (path / "config.cfg").is_file():
         return path.resolve()
     if path.exists() or "/" in name or not name.isidentifier():
-        raise InputError(
-            "is not a spaCy pipeline: meta.json or config.cfg is missing",
-            path,
-            hint="name the folder of a pipeline, or an installed package",
-            code="missing",
-        )
+        reason = "is neither the folder nor the package name of a spaCy pipeline"
+        if path.exists():
+            lacks = next(file for file in ("meta.json", "config.cfg") if not (path / file).is_file())
+            reason = f"is not the folder of a spaCy pipeline: {lacks} is missing"
+        hint = "name the folder of a pipeline, or a package such as en_core_web_sm"
+        raise InputError(reason, path, hint=hint, code="missing")
     found = importlib.util.find_spec(name)
     roots = [Path(place) for place in (found.submodule_search_locations or ())] if found else []
     for config in (config for root in roots for config in sorted(root.glob("*/config.cfg"))):
@@ -393,7 +394,7 @@ def open_stanza(name: str, morphology: bool = False) -> StanzaEngine:
         folder, lang = Path(os.environ.get("STANZA_RESOURCES_DIR") or _default_resources()), name.strip().lower()
         models = _packages(folder, lang)
     if morphology and not any(model.partition("/")[0] == "lemma" for model in models):
-        reason = "the models have no lemmatizer, and lemmas and features are needed"
+        reason = "the models have no lemmatizer, which features and lemmas need"
         raise InputError(reason, folder, hint="use models with a lemmatizer, or do without lemmas", code="missing")
     added = _marked(morphology)
     mark = fingerprint("stanza", format=STANZA_FORMAT, library=library, lang=lang, models=models, **added)
@@ -419,7 +420,8 @@ def _only_language(folder: Path) -> str:
 
 def _packages(folder: Path, lang: str) -> dict[str, str]:
     """Return the MD5 of each model in the default package of a language. A missing file is an error."""
-    get = f"run: python -c \"import stanza; stanza.download('{lang}')\""
+    place = "" if folder == Path(_default_resources()) else f", model_dir={str(folder)!r}"
+    get = f'run: python -c "import stanza; stanza.download({lang!r}{place})"'
     if not (folder / "resources.json").is_file():
         raise InputError(f"the folder has no Stanza models of {lang}", folder, hint=get, code="extra")
     entry = read_json(folder / "resources.json").get(lang, {})

@@ -44,7 +44,9 @@ def write_parsed(source: ParsedSource, folder: Path, source_name: str = "") -> d
         DiskError: The folder or the cache cannot be written.
     """
     with claimed_folder(folder) as temporary:
-        counts = {split: _write_split(source, split, temporary / f"{split}.conllu") for split in source.splits}
+        counts = {
+            split: _write_split(source, split, temporary / f"{split}.conllu", source_name) for split in source.splits
+        }
         manifest = {
             "fingerprint": parsed_fingerprint(source),
             "format": FORMAT,
@@ -60,7 +62,7 @@ def write_parsed(source: ParsedSource, folder: Path, source_name: str = "") -> d
     return manifest
 
 
-def _write_split(source: ParsedSource, split: str, path: Path) -> int:
+def _write_split(source: ParsedSource, split: str, path: Path, source_name: str) -> int:
     count = 0
     with path.open("w", encoding="utf-8", newline="\n") as handle:
         for batch in source.batches(split):
@@ -69,7 +71,8 @@ def _write_split(source: ParsedSource, split: str, path: Path) -> int:
     if not count:
         reasons = ", ".join(source.skipped[split]) or "the source has none"
         hint = "use a source with sentences, or another parser"
-        raise InputError(f"the split has no parsed sentence ({reasons})", keys=split, hint=hint, code="empty")
+        reason = f"the split has no parsed sentence ({reasons})"
+        raise InputError(reason, source_name or None, keys=split, hint=hint, code="empty")
     return count
 
 
@@ -129,7 +132,7 @@ def parse_command(
             manifest = read_json(path) if path.is_file() else {}
             if manifest.get("fingerprint") != parsed_fingerprint(source):
                 hint = "name a new folder"
-                raise InputError("the folder exists and has other content", out, hint=hint, code="exists")
+                raise InputError("exists already and has other content", out, hint=hint, code="exists")
             shown.message(f"{out}: already complete")
         else:
             source.report = shown.counter("parsing", partial(size_of, source.source))

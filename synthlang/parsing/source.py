@@ -55,8 +55,8 @@ class ParsedSource:
                  workers: int = 1, report: Callable[[str, int], None] | None = None,
                  devices: Sequence[str] = ()) -> None:  # fmt: skip
         if tokens == "engine" and tuple(source.columns) != (FORM,):
-            reason = f"--tokens engine takes plain text only, but the source has columns {', '.join(source.columns)}"
-            raise InputError(reason, keys="tokens", hint="use --tokens source", code="conflict")
+            reason = f"engine splits plain text only, but the source has the columns {', '.join(source.columns)}"
+            raise InputError(reason, "--tokens", hint="use --tokens source", code="conflict")
         self.source, self.engine, self.tokens, self.workers, self.report = source, engine, tokens, workers, report
         self.devices = devices
         self.cache = ParseCache(cache or default_cache())

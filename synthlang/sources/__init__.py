@@ -65,10 +65,11 @@ def _builtin(spec: str, rest: str) -> Source:
         if key not in BUILTIN_OPTIONS:
             raise InputError(f"{part!r} is not an option of the source", spec, hint=known, code="unknown")
         if key in options:
-            raise InputError(f"the option {key} appears twice", spec, hint="delete one of the two", code="duplicate")
+            raise InputError(f"the option {key} occurs twice", spec, hint="delete one of the two", code="duplicate")
         kind = BUILTIN_OPTIONS[key]
         if not re.fullmatch(kind, value):
-            wanted = "NAME=NUMBER" if kind else f"{key}, without a value"
+            number = f"{key}=N, where N {'is a number such as 1.0' if kind is DECIMAL else 'has 1 to 9 digits'}"
+            wanted = number if kind else f"{key}, without a value"
             raise InputError(f"{part!r} must be {wanted}", spec, hint="correct this option", code="type")
         options[key] = float(value) if kind is DECIMAL else int(value) if kind else True
     from synthlang.sources.mini_english import MiniEnglish

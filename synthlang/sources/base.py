@@ -18,6 +18,8 @@ PARSED = "parse the source (synthlang parse SOURCE --out DIR, then conllu:DIR), 
 TAGGED = "use iob:PATH, with a word and its tag on each line; CoNLL-U has entities only as NER=B-PER in its last column"
 SLOTS = "use slots:PATH; CoNLL-U has slots only as Slot=B-time in its last column"
 MORPHOLOGY = ("feats", "lemma")
+TRAINING = "name a source with a training split, such as FOLDER?train=FILE or FILE?split=train"
+"""Hint of errors about a source without a training split."""
 """Columns of features and lemmas, which a source reads only if an option or a language names them."""
 MORPHOLOGICAL = (
     "use a treebank (conllu:PATH) with features and lemmas, or a parser with a lemmatizer: --parser spacy:NAME, "
@@ -118,16 +120,22 @@ def remarks_of(source: object, split: str) -> Mapping[str, int]:
     return {} if remarks is None else remarks(split)
 
 
-def check_split(source: Source, split: str, name: str) -> None:
+def check_split(source: Source, split: str, name: str, hint: str = "") -> None:
     """Check that a source has a split.
 
+    Args:
+        source: The source.
+        split: The split.
+        name: The source as the user wrote it, for the error.
+        hint: Hint of the error for a source of several files (default: to name another split).
+
     Raises:
-        InputError: The source lacks the split. The error gives ``name`` as the source.
+        InputError: The source lacks the split.
     """
     if split not in source.splits:
         has = ", ".join(source.splits)
         one_file = getattr(source, "is_one_file", False)
-        hint = f"add ?split={split} to read the file as that split" if one_file else f"name one of: {has}"
+        hint = f"add ?split={split} to read the file as that split" if one_file else hint or f"name one of: {has}"
         raise InputError(f"the source has no split {split!r}, only {has}", name, hint=hint, code="missing")
 
 
@@ -208,8 +216,10 @@ def because(counts: Mapping[str, int]) -> str:
     return f" ({reasons})" if (reasons := listed(counts)) else ""
 
 
-def counted_split(source: Source, split: str | None = None) -> str:
+def counted_split(source: Source, split: str | None = None, name: str = "the source") -> str:
     """Return the split whose words are counted: ``split`` if given, else the training split.
+
+    ``name`` is the source as the user wrote it, for the error.
 
     A language or a vocabulary must not be built from a test set unless the user names that split.
 
@@ -220,22 +230,24 @@ def counted_split(source: Source, split: str | None = None) -> str:
         has = ", ".join(source.splits)
         raise InputError(
             f"words are counted in the training split, but the source has only {has}",
-            hint="name a source with a training split, such as FOLDER?train=FILE or FILE?split=train; synthlang derive "
-            f"also has the option --counts {source.splits[0]}",
+            name,
+            hint=f"{TRAINING}; synthlang derive also has the option --counts {source.splits[0]}",
             code="missing",
         )
     if split is not None:
-        check_split(source, split, "the source")
+        check_split(source, split, name)
     return split or "train"
 
 
-def word_counts(source: Source, split: str | None = None) -> Counter[str]:
+def word_counts(source: Source, split: str | None = None, name: str = "the source") -> Counter[str]:
     """Return the number of occurrences of each form in the split that ``counted_split`` chooses.
+
+    ``name`` is the source as the user wrote it, for the error.
 
     Raises:
         InputError: The source lacks the split, or the split cannot be read.
     """
     counts: Counter[str] = Counter()
-    for batch in source.batches(counted_split(source, split)):
+    for batch in source.batches(counted_split(source, split, name)):
         count_words(counts, batch)
     return counts

@@ -32,6 +32,7 @@ from synthlang.sources.size import blocks_in
 from synthlang.sources.tags import columns_in, iob_tag, legal_tags, read_misc
 from synthlang.sources.text import FileSource
 from synthlang.sources.words import CLEANED, Faults, joined_lines, tidied
+from synthlang.wording import plural
 
 FIRST_SENTENCES = 1000
 """Number of sentences at the start of a file in which a column of MORPHOLOGY must have a value before it is added."""
@@ -199,7 +200,7 @@ def _block() -> Block:
 def _add_line(block: Block, line: str, path: Path, number: int, trees: bool) -> None:
     fields = line.split("\t")
     if len(fields) != 10:
-        reason = f"the line has {len(fields)} columns separated by tabs, but CoNLL-U has 10"
+        reason = f"the line has {plural(len(fields), 'column')} separated by tabs, but CoNLL-U has 10"
         raise InputError(reason, path, number, hint=CORRECT, code="format")
     name, form, lemma, upos, _, feats, head, deprel, _, misc = fields
     if NOT_A_WORD.fullmatch(name):

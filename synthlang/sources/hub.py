@@ -52,6 +52,7 @@ from synthlang.sources.splits import CJK, NORMALISE
 from synthlang.sources.tags import iob_tag, legal_tags
 from synthlang.sources.text import NOW, batches_of, counted_uncut
 from synthlang.sources.words import CLEANED, MARKUP, REMOVED, SPACES, count_unseen, spaced, spelled, tidied
+from synthlang.wording import plural
 
 READER = 2  # part of the fingerprint: raise when the same rows give other sentences
 NO_HEAD = (None, "None", "_")
@@ -305,7 +306,9 @@ class HubSource:
         sentence: dict[str, list[Any]] = {FORM: words}
         for (ours, (column, names)), values in zip(self._plan.labels.items(), labels, strict=True):
             if values is None or len(values) != len(words):
-                reason = f"the row has {len(words)} words but {len(values or ())} values in this column"
+                reason = (
+                    f"the row has {plural(len(words), 'word')}, but {plural(len(values or ()), 'value')} in this column"
+                )
                 raise InputError(reason, keys=(column,), hint="give one value for each word", code="format")
             sentence[ours] = values if ours == "head" else _named(values, column, names)
             if ours in SPAN_COLUMNS:
@@ -320,6 +323,14 @@ def _named(values: Sequence[Any], column: str, names: Names) -> list[str]:
     return list(values) if names is None else [names[value] for value in values]
 
 
+def _is_integer(value: Any) -> bool:
+    try:
+        int(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
 def _syntactic(sentence: dict[str, list[Any]]) -> dict[str, list[Any]]:
     """Drop multiword ranges and empty nodes, which heads do not count, and check that the heads form one tree.
 
@@ -331,7 +342,9 @@ def _syntactic(sentence: dict[str, list[Any]]) -> dict[str, list[Any]]:
     try:
         heads = whole = sentence["head"] = [int(value) for value in sentence["head"]]
     except (TypeError, ValueError) as error:
-        raise InputError("a head must be an integer", keys="head", hint=CORRECT, code="type") from error
+        wrong = next(value for value in sentence["head"] if not _is_integer(value))
+        reason = f"a head must be an integer, not {wrong!r}"
+        raise InputError(reason, keys="head", hint=CORRECT, code="type") from error
     if -1 in heads:  # for the check, attach inserted words to the root, or to the first one if the root was deleted
         root = heads.index(0 if 0 in heads else -1)
         whole = [0 if at == root else root + 1 if head == -1 else head for at, head in enumerate(heads)]

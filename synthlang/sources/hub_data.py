@@ -103,8 +103,8 @@ def load_data(name: str) -> Any:
 def _check_place(path: Path, name: str, revision: str | None) -> None:
     """Raise InputError if a local data set is no folder, cannot be read by ``datasets``, or has a revision."""
     if path.is_file():
-        hint = "name its folder, or read the file as text: or conllu:"
-        raise InputError("a data set is a folder, not a file", path, hint=hint, code="type")
+        hint = "name its folder, or read it as text:FILE or conllu:FILE"
+        raise InputError("is a file, but hf: reads a folder", path, hint=hint, code="type")
     if not path.is_dir():
         if str(path) in _formats():
             raise no_such(path, "folder", hint="name a folder that exists, or a data set of the hub (OWNER/NAME)")
@@ -241,7 +241,7 @@ def _unbroken(tables: Iterable[T]) -> Iterator[T]:
             table = next(rest, None)
         except Exception as error:  # the library, the network or a damaged file may raise anything
             reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-            hint = "check the connection and the files of the data set"
+            hint = "check the connection and the files of the data set, and run the same command again"
             raise DiskError(f"the stream of the data set broke off: {reason}", hint=hint, code="failed") from error
         if table is None:
             return
@@ -319,7 +319,9 @@ def name_and_options(spec: str, known: Sequence[str], scheme: str = "hf") -> tup
     for key, value in options.items():
         if key not in known or bool(value) == (key in FLAGS):
             hint = f"the options after ? are {' and '.join(one if one in FLAGS else f'{one}=…' for one in known)}"
-            raise InputError(f"unknown option {query!r}", f"{scheme}:{name}", hint=hint, code="unknown")
+            faults = {True: "takes no value", False: "has no value"}
+            reason = f"the option {key} {faults[bool(value)]}" if key in known else f"unknown option {key!r}"
+            raise InputError(reason, f"{scheme}:{name}", hint=hint, code="unknown")
     check_values(options, f"{scheme}:{name}")
     return name, options
 

@@ -64,7 +64,7 @@ class IobSource(FileSource):
     def _place(self, option: str) -> int:
         value = self.options[option]
         if not re.fullmatch("[1-9][0-9]?", value):
-            reason = f"must be the number of a column (the first is 1), not {value!r}"
+            reason = f"must be the number of a column, from 1 to 99, not {value!r}"
             raise InputError(reason, self.path, keys=option, hint=f"write for example ?{option}=2", code="type")
         return int(value)
 

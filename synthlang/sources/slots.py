@@ -45,6 +45,7 @@ from synthlang.sources.words import (
     spelled,
     tidied,
 )
+from synthlang.wording import plural
 
 READER = 1  # part of the fingerprint: raise when the same bytes give other utterances
 PARTS = ("seq.in", "seq.out", "label")
@@ -103,10 +104,11 @@ class SlotsSource(FileSource):
         try:
             return super()._find()
         except InputError as error:
-            other = InputError(
-                f"nor does it have folders train, valid and test with {', '.join(PARTS)}", code="missing"
-            )
-            raise InputError(error.reason, error.path, hint=error.hint, code=error.code, others=(other,)) from error
+            if error.code != "missing":
+                raise
+            reason = f"{error.reason}, and no folder is named train, valid or test"
+            hint = f"{error.hint}; or name a folder with {', '.join(PARTS)} for each split"
+            raise InputError(reason, error.path, hint=hint, code=error.code) from error
 
     def _marks(self) -> dict[str, Any]:
         return {"reader": READER, "rules": RULES}
@@ -202,7 +204,7 @@ def read_commented(path: Path, counts: Counter[str]) -> Iterator[Utterance]:
             if len(fields) < 2 + numbered:
                 raise too_few_columns(path, number, 2 + numbered)
             if numbered and not fault and fields[0] != str(len(words) + 1):
-                reason = f"the word's number {fields[0]!r} is out of sequence"
+                reason = f"the word number {fields[0]!r} is out of sequence: {len(words) + 1} must come next"
                 fault = InputError(reason, path, number, hint="correct the number", code="format")
             words.append(filled(fields[numbered], path, number))
             tags.append(iob_tag(fields[-1].strip(), path, number))
@@ -246,7 +248,7 @@ def read_table(path: Path) -> Iterator[Utterance]:
             continue
         cells = line.split("\t")
         if len(cells) != len(header):
-            reason = f"the line has {len(cells)} columns, but the header has {len(header)}"
+            reason = f"the line has {plural(len(cells), 'column')}, but the header has {len(header)}"
             raise InputError(reason, path, number, hint="correct the line", code="format")
         row = dict(zip(header, cells, strict=True))
         yield _utterance(row["utterance"], row["slot_labels"], row["intent"], (path, path, path), number)
@@ -256,7 +258,7 @@ def _utterance(text: str, marks: str, label: str, paths: Sequence[Path], line: i
     """Parse an utterance. ``paths`` are the files of its words, tags and intent, for errors."""
     words, tags, intent = spaced(text), spaced(marks), label.strip()
     if len(words) != len(tags):
-        reason = f"the line has {len(tags)} tags for {len(words)} words"
+        reason = f"the line has {plural(len(tags), 'tag')} for {plural(len(words), 'word')}"
         raise InputError(reason, paths[1], line, hint="write one tag for each word", code="format")
     if words and not intent:
         raise InputError("the intent is empty", paths[2], line, hint="write an intent", code="empty")
@@ -299,8 +301,8 @@ def read_mtod(path: Path, counts: Counter[str]) -> Iterator[Utterance]:
             continue
         fields = line.split("\t")
         if len(fields) < 3:
-            reason = f"the line has {len(fields)} columns, but needs an intent, slots and an utterance"
-            raise InputError(reason, path, number, hint="separate the columns by tabs", code="format")
+            reason = f"the line must have an intent, slots and an utterance, but it has {plural(len(fields), 'column')}"
+            raise InputError(reason, path, number, hint="separate three columns by tabs", code="format")
         intent, slots, text = fields[0].strip(), fields[1].strip(), fields[2]
         if not intent:
             raise InputError("the intent is empty", path, number, hint="write an intent", code="empty")

@@ -108,10 +108,9 @@ def files_by_split(
     named = {split: options[split] for split in NAMES if split in options}
     if is_file(path):
         if named:
-            hint = "use ?split= for a single file"
-            raise InputError(
-                "the path is a file, not a folder", path, keys=(next(iter(named)),), hint=hint, code="type"
-            )
+            first = next(iter(named))
+            hint = f"for a single file, write ?split={first}"
+            raise InputError("the path is a file, not a folder", path, keys=(first,), hint=hint, code="type")
         return {options.get("split") or split_of(path.name) or "train": path}
     if "split" in options:
         hint = "name files of the folder with ?train=FILE"
@@ -176,6 +175,8 @@ def texts_in(folder: Path, endings: tuple[str, ...]) -> list[Path]:
     if texts := [path for path in found if not ABOUT.match(path.name)]:
         return texts
     reason = f"no file in the folder ends in {' or '.join(endings)}"
+    if found:
+        reason = f"the folder has no text, only {found[0].name}"
     raise InputError(reason, folder, hint="name a folder with text files, or a file", code="missing")
 
 

@@ -28,7 +28,7 @@ import numpy as np
 
 from synthlang.corpus import FORM, Corpus
 from synthlang.errors import InputError
-from synthlang.files import LONGEST_LINE, decoded, no_such, user_path
+from synthlang.files import LONGEST_LINE, decoded, unreadable, user_path
 from synthlang.fingerprint import fingerprint
 from synthlang.packed import START, check_is_text, open_packed
 from synthlang.sources.base import check_split, in_batches, nothing_in
@@ -375,11 +375,8 @@ def open_bytes(path: Path) -> Iterator[io.BufferedReader[Any]]:
         with open_packed(path) if path.suffix == ".gz" else path.open("rb") as handle:
             check_is_text(handle.peek(START)[:START], path)
             yield handle
-    except FileNotFoundError as error:
-        raise no_such(path) from error
     except OSError as error:
-        reason, hint = f"cannot be read: {error.strerror or error}", "check the kind and the permissions of the file"
-        raise InputError(reason, path, hint=hint, code="failed") from error
+        raise unreadable(error, path) from error
 
 
 def line_too_long(path: Path, line: int, longest: int) -> InputError:

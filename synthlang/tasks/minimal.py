@@ -21,6 +21,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from synthlang.config_errors import show_value
 from synthlang.corpus import FORM
 from synthlang.errors import InputError
 from synthlang.files import read_lines, user_path
@@ -222,7 +223,7 @@ def _places(names: Sequence[str], path: Path, line: int = 1) -> dict[str, str]:
     for field in FIELDS:
         if not places[field]:
             has = ", ".join(names)[:200]
-            reason = f"there is no column for the {field} sentence ({' or '.join(NAMES[field])}), only {has!r}"
+            reason = f"there is no column for the {field} sentence ({' or '.join(NAMES[field])}), only {has}"
             hint = "name the columns in a header, or write two columns separated by a tab"
             raise InputError(reason, path, line, hint=hint, code="missing")
     return {field: name for field, name in places.items() if name}
@@ -231,7 +232,7 @@ def _places(names: Sequence[str], path: Path, line: int = 1) -> dict[str, str]:
 def _text(value: Any, name: str, path: Path, line: int) -> str:
     if value is None or isinstance(value, str | int):
         return "" if value is None else str(value).strip()
-    reason = f"must be a text, not {type(value).__name__}"
+    reason = f"must be a text, not {show_value(value)}"
     raise InputError(reason, path, line, keys=name, hint="correct the line", code="type")
 
 

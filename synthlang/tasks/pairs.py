@@ -20,6 +20,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from synthlang.config_errors import show_value
 from synthlang.corpus import FORM
 from synthlang.errors import InputError
 from synthlang.files import json_value, read_lines
@@ -46,6 +47,7 @@ from synthlang.sources.text import digest_splits
 from synthlang.sources.words import CLEANED, REMOVED, count_unseen
 from synthlang.tasks.base import FileTask, HubTask, MiniEnglishTask, ReadTask, TaskSet, built_in
 from synthlang.tasks.batch import Item, ItemGroup
+from synthlang.wording import plural
 
 READER = 2  # part of the fingerprint: raise when the same bytes give other pairs
 HUB_READER = 1  # part of the fingerprint: raise when the same rows give other pairs
@@ -250,7 +252,9 @@ def json_rows(lines: Iterable[tuple[int, str]], path: Path) -> Iterator[tuple[in
             row = json_value(line, path, number)
             if not isinstance(row, dict):
                 hint = "write an object with the texts and the label"
-                raise InputError("a line must be a JSON object", path, number, hint=hint, code="type")
+                raise InputError(
+                    f"the line must be a JSON object, not {show_value(row)}", path, number, hint=hint, code="type"
+                )
             yield number, {name.lower(): value for name, value in row.items()}
 
 
@@ -266,7 +270,7 @@ def tab_rows(lines: Iterable[tuple[int, str]], header: list[str], path: Path) ->
         if line.strip():
             cells = line.split("\t")
             if len(cells) != len(header):
-                reason = f"the line has {len(cells)} columns, but the header has {len(header)}"
+                reason = f"the line has {plural(len(cells), 'column')}, but the header has {len(header)}"
                 raise InputError(reason, path, number, hint="correct the line", code="format")
             yield number, dict(zip(reversed(header), reversed(cells), strict=True))  # the first of equal names
 
@@ -280,7 +284,7 @@ def _place_of(field: str, names: list[str], path: Path) -> str:
     found = next((name for name in NAMES[field] if name in names), "")
     if not found and field in NEEDED:
         has = ", ".join(names)[:200]
-        reason = f"the header has no column for the {field} ({' or '.join(NAMES[field])}), only {has!r}"
+        reason = f"the header has no column for the {field} ({' or '.join(NAMES[field])}), only {has}"
         raise InputError(reason, path, 1, hint="rename a column", code="missing")
     return found
 
@@ -331,7 +335,7 @@ class HubPairs(ReadPairs, HubTask):
         self._data = {split: rows for split, rows in self._data.items() if split not in self.left_out}
         if not self._data:
             reason = f"no split has a labelled pair ({'; '.join(self.left_out.values())})"
-            raise InputError(reason, self.name, hint="name files with labels", code="empty")
+            raise InputError(reason, self.name, hint="use a data set with labels", code="empty")
         self.splits = tuple(self._data)
         self._check_usable()
 

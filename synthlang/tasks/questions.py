@@ -166,7 +166,7 @@ class FileQuestions(ReadQuestions, FileTask):
             first = error.errors(include_url=False)[0]
             at = tuple(map(str, first["loc"]))
             code: Code = "missing" if first["type"] == "missing" else "type"
-            reason = "is required" if code == "missing" else type_reason(first["input"], first["msg"])
+            reason = "is required" if code == "missing" else type_reason(first)
             hint = "write the file in the format of SQuAD"
             raise InputError(reason, self.files[split], keys=at, hint=hint, code=code) from error
         numbers = count()

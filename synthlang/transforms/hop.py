@@ -112,7 +112,8 @@ class Hop(Transform):
     def _fits(self) -> Hop:
         if self.room < self.distance:
             hint = f"set room to {self.distance} or more"
-            raise InputError("is smaller than distance", keys="room", hint=hint, code="range")
+            reason = f"{self.room} is smaller than distance ({self.distance})"
+            raise InputError(reason, keys="room", hint=hint, code="range")
         return self
 
     @property

@@ -246,7 +246,7 @@ class Mark(Transform):
     def _told_apart(self) -> Mark:
         if not (self.markers or self.after_verb or self.drop):
             hint = "set at least one of case, number, agreement, after_verb, drop"
-            raise InputError("nothing is marked", hint=hint, code="no_effect")
+            raise InputError("the transform mark would mark nothing", hint=hint, code="no_effect")
         if self.separator.split() != [self.separator]:
             reason = f"{self.separator!r} must be one or more characters without a space"
             raise InputError(reason, keys="separator", hint="choose another separator", code="format")

@@ -54,10 +54,12 @@ class Shuffle(Reordering):
             raise InputError(reason, keys="draw", hint="set draw, for example to 21", code="missing")
         if self.permutation != "fixed" and self.draw is not None:
             hint = "set permutation: fixed, or delete draw"
-            raise InputError("has no effect", keys="draw", hint=hint, code="no_effect")
+            reason = f"has no effect with permutation: {self.permutation}"
+            raise InputError(reason, keys="draw", hint=hint, code="no_effect")
         if self.longest is not None and self.longest < self.shortest:
             hint = f"set longest to {self.shortest} or more"
-            raise InputError("is smaller than shortest", keys="longest", hint=hint, code="range")
+            reason = f"{self.longest} is smaller than shortest ({self.shortest})"
+            raise InputError(reason, keys="longest", hint=hint, code="range")
         return self
 
     def rewrite(self, corpus: Corpus, key: int) -> Rewrite:

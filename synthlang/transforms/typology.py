@@ -97,7 +97,9 @@ class Typology(Transform):
     def _something(self) -> Typology:
         features = [name for name in type(self).model_fields if name not in NO_FEATURES]
         if all(getattr(self, name) is None for name in features):
-            raise InputError("no feature has a value", hint=f"set one of {', '.join(features)}", code="no_effect")
+            raise InputError(
+                "must have a value for some feature", hint=f"set one of {', '.join(features)}", code="no_effect"
+            )
         return self
 
     def rewrite(self, corpus: Corpus, key: int) -> Rewrite:

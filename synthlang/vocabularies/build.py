@@ -39,7 +39,7 @@ from synthlang.files import atomic_folder
 from synthlang.fingerprint import fingerprint
 from synthlang.language import Language, bind_language, checked_source
 from synthlang.scripts import SPACE, SPECIAL_TOKENS, Script
-from synthlang.sources.base import Source, check_split
+from synthlang.sources.base import TRAINING, Source, check_split
 from synthlang.store import Store
 from synthlang.transforms.transliterate import Transliterate
 from synthlang.vocabularies.counts import stored_counts
@@ -302,7 +302,7 @@ def check_languages(languages: Sequence[SourcedLanguage]) -> None:
         reason = f"two languages of the run have the name {twice!r}"
         raise InputError(reason, hint="rename one of the languages", code="duplicate")
     for name, source, language in languages:
-        check_split(source, "train", f"the source of {name}")
+        check_split(source, "train", f"the source of {name}", hint=TRAINING)
         checked_source(language, source, f"the source of {name}")
 
 

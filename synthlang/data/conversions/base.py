@@ -14,7 +14,7 @@ from pydantic import Field
 
 from synthlang.config import StrictModel
 from synthlang.data.archives import copy_members
-from synthlang.data.sources import CHANGED
+from synthlang.data.sources import ANEW, CHANGED
 from synthlang.errors import InputError
 from synthlang.files import reading, writing
 from synthlang.progress import Report, silent
@@ -53,6 +53,17 @@ class Given:
         for archive, wanted in members.items():
             copy_members(self.path(archive), wanted)
             self._files |= {f"{archive}{INSIDE}{member}": path for member, path in wanted.items()}
+
+    @contextmanager
+    def naming(self) -> Iterator[Given]:
+        """Yield this object. An error of the block names an unpacked member in place of its temporary path."""
+        try:
+            yield self
+        except InputError as error:
+            members = {path: name for name, path in self._files.items() if INSIDE in name}
+            if isinstance(error.path, Path):
+                error.path = members.get(error.path, error.path)
+            raise
 
     def path(self, name: str) -> Path:
         """Return the path of the downloaded or unpacked file ``name``.
@@ -189,4 +200,4 @@ def rows(paths: Sequence[Path], columns: Sequence[str], report: Report = silent)
                     report(path.name, done, total, f"file {number} of {len(paths)}")
         except (pa.ArrowException, OSError) as error:
             reason = f"is damaged or not Parquet: {next(iter(str(error).splitlines()), '')}"
-            raise InputError(reason, path, hint="delete it, and download it again", code="damaged") from error
+            raise InputError(reason, path, hint=ANEW, code="damaged") from error

@@ -12,6 +12,7 @@ from pydantic import Field
 from synthlang.data.conversions.base import Given, SplitConverter, one_line, opened, rows, written
 from synthlang.data.sources import CHANGED
 from synthlang.errors import InputError
+from synthlang.wording import plural
 
 EMPTY = "words left out because they are empty"
 
@@ -68,9 +69,8 @@ class LabelColumns(SplitConverter):
                         continue
                     columns = line.split("\t") if "\t" in line else line.split()
                     if len(columns) < max(self.word, self.tag):
-                        reason = (
-                            f"the line has {len(columns)} columns, but at least {max(self.word, self.tag)} are needed"
-                        )
+                        needed = max(self.word, self.tag)
+                        reason = f"the line has {plural(len(columns), 'column')}, but at least {needed} are needed"
                         raise InputError(reason, path, number, hint=CHANGED, code="format")
                     words.append(columns[self.word - 1])
                     tags.append(columns[self.tag - 1])

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from synthlang.data.conversions.base import Converter, Given, opened, splits_of, written
-from synthlang.data.sources import CHANGED
+from synthlang.data.sources import ANEW, CHANGED
 from synthlang.errors import InputError
 from synthlang.files import writing
 
@@ -68,13 +68,12 @@ def _row(line: str, path: Path, number: int) -> dict[str, str]:
     try:
         row = json.loads(line)
     except ValueError as error:
-        raise InputError(
-            "the line is not JSON", path, number, hint="download the file again", code="damaged"
-        ) from error
+        raise InputError("the line is not JSON", path, number, hint=ANEW, code="damaged") from error
     if not isinstance(row, dict) or not all(isinstance(row.get(field), str) for field in FIELDS):
         raise InputError(f"the line lacks one of {', '.join(FIELDS)}", path, number, hint=CHANGED, code="missing")
     if row["partition"] not in SPLITS:
-        raise InputError(f"the split {row['partition']!r} is unknown", path, number, hint=CHANGED, code="unknown")
+        reason = f"partition must be {', '.join(SPLITS)}, not {row['partition']!r}"
+        raise InputError(reason, path, number, hint=CHANGED, code="unknown")
     return row
 
 

@@ -11,7 +11,7 @@ from typing import Literal
 from pydantic import Field
 
 from synthlang.data.conversions.base import Converter, Given, one_line, opened, written
-from synthlang.data.sources import CHANGED
+from synthlang.data.sources import ANEW, CHANGED
 from synthlang.errors import InputError
 from synthlang.parallel.text import SPLITTERS, Splitter
 
@@ -81,7 +81,7 @@ class PairFiles(_Pairs):
         for number, (first, second) in enumerate(zip_longest(left, right), start=1):
             if first is None or second is None:
                 reason = "the file and its translation have different numbers of lines"
-                raise InputError(reason, path, number, hint="download both files again", code="damaged")
+                raise InputError(reason, path, number, hint=ANEW, code="damaged")
             yield first, second
 
 

@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import Field
 
 from synthlang.data.conversions.base import Converter, Given
-from synthlang.data.sources import CHANGED
+from synthlang.data.sources import ANEW, CHANGED
 from synthlang.errors import InputError
 from synthlang.files import reading, writing
 
@@ -44,6 +44,6 @@ class FirstVectors(Converter):
                 line = source.readline()
                 if not line.endswith(b"\n"):
                     reason = f"the file ends after {number:,} of {words:,} words"
-                    raise InputError(reason, path, number + 2, hint="download the file again", code="damaged")
+                    raise InputError(reason, path, number + 2, hint=ANEW, code="damaged")
                 handle.write(line)
         return {}

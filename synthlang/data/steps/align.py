@@ -33,7 +33,7 @@ class Align(BaseStep):
         return RATES[self.program]
 
     def check(self) -> str:
-        find_aligner(self.program)
+        find_aligner(self.program, instead="")
         return aligner_version(self.program)
 
     def estimate(self, amount: int | None, workers: int) -> str:
