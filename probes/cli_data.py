@@ -61,12 +61,16 @@ def fetch(
     keep_downloads: Annotated[
         bool,
         option(
-            "Keep the downloads in TO/.downloads, which is a mirror for --from (default: delete them).",
+            "Downloads kept in TO/.downloads, as a mirror for --from (default: deleted after use).",
             "--keep-downloads",
         ),
     ] = False,
     no_steps: Annotated[
-        bool, option("Leave out the steps after the download: parsing, segmentation and word alignment.", "--no-steps")
+        bool,
+        option(
+            "No steps after the download: no parsing, segmentation or word alignment (default: all steps).",
+            "--no-steps",
+        ),
     ] = False,
     workers: Annotated[
         int, option("Worker processes of the steps. The output is identical for any number (default: 1).", min=1)

@@ -123,7 +123,10 @@ class _Parsing:
         """
         from synthlang.parsing import ParsedSource, open_engine
 
-        engine = open_engine(self.parser, morphology=lacks_morphology(source, language.requires))
+        try:
+            engine = open_engine(self.parser, morphology=lacks_morphology(source, language.requires))
+        except InputError as error:
+            raise error.inside(path="--parser") from error
         counter = self.display.counter("parse", partial(size_of, source))
         return ParsedSource(source, engine, self.cache, workers=self.workers, report=counter)
 

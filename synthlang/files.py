@@ -37,6 +37,7 @@ PERMISSIONS = "check the permissions of the folder"
 WRITE_FAULTS = {
     errno.ENOTDIR: IN_THE_WAY,
     errno.EEXIST: IN_THE_WAY,
+    errno.ENOENT: ("its folder does not exist", "create the folder"),
     errno.EISDIR: ("a folder has this name", "rename the folder or name another path"),
     errno.EACCES: ("permission denied", PERMISSIONS),
     errno.EPERM: ("operation not permitted", PERMISSIONS),
@@ -178,7 +179,8 @@ def atomic_file(path: Path, mode: str = "wb") -> Iterator[IO[Any]]:
             temporary.replace(path)
             _fsync(path.parent)
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # nothing was written, for example because a file is in the place of the folder
+            temporary.unlink()
 
 
 @contextmanager
@@ -299,7 +301,7 @@ def json_value(text: str, path: Path, line: int | None = None) -> Any:
         InputError: The text is not JSON, or a number or the nesting is too large to read. The error names the line.
     """
     if line is None and not text.strip():
-        raise InputError("the file is empty, not JSON", path, hint="restore or replace this file", code="format")
+        raise InputError("the file is empty, not JSON", path, 1, hint="restore or replace this file", code="format")
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:

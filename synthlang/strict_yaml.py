@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 from functools import lru_cache
 from os import PathLike
@@ -17,9 +18,7 @@ from ruamel.yaml.composer import ComposerError
 from ruamel.yaml.constructor import ConstructorError, DuplicateKeyError, SafeConstructor
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import ScalarNode
-from ruamel.yaml.parser import ParserError
 from ruamel.yaml.representer import SafeRepresenter
-from ruamel.yaml.scanner import ScannerError
 
 from synthlang.errors import InputError
 from synthlang.files import reading
@@ -30,13 +29,18 @@ PLAIN = ("null", "bool", "int", "float", "str", "seq", "map")
 YAML_1_1 = re.compile(r"(?i)y|n|yes|no|on|off|=|<<|[-+]?[0-9][0-9_:.]*")  # strings only in version 1.2
 OTHER_VERSION = re.compile(r"\ufeff?(?:[ \t]*(?:[#%].*)?\n)*?%YAML\s+(?!1\.2\s)\S+")
 SYNTAX = "correct the quotes, brackets or indentation there"
-HINTS: dict[type[MarkedYAMLError], str] = {
+ABOUT_VALUES: dict[type[MarkedYAMLError], str] = {
     DuplicateKeyError: "write the key once",
     ConstructorError: "write a plain value there",
-    ComposerError: "put quotes around a text that begins with *",
-    ParserError: SYNTAX,
-    ScannerError: SYNTAX,
 }
+"""Hints of errors about keys and values of a text that is YAML."""
+AT = {
+    "\t": "indent with spaces, not with tabs",
+    ":": "put quotes around a text with a colon, or correct the indentation",
+    "-": "correct the indentation, or delete all further documents, which begin with ---",
+    **{mark: f"put quotes around a text that begins with {mark}" for mark in "*&!@`%"},
+}
+"""Hints of errors of syntax, by the character at their place."""
 RARE_BREAKS = re.compile("[\x85\u2028\u2029]")  # the writer would fold them
 
 
@@ -46,8 +50,21 @@ class _Constructor(SafeConstructor):
     yaml_constructors = {  # noqa: RUF012
         **{TAG + name: SafeConstructor.yaml_constructors[TAG + name] for name in PLAIN},
         f"{TAG}timestamp": SafeConstructor.construct_yaml_str,
-        None: SafeConstructor.construct_undefined,
     }
+
+    def check_mapping_key(self, node: Any, key_node: Any, mapping: Any, key: Any, value: Any) -> bool:
+        """Return True for a new key, and refuse a key that occurs twice."""
+        del node, value
+        if key in mapping:
+            raise DuplicateKeyError(None, None, f"the key {key} occurs twice", key_node.start_mark)
+        return True
+
+    def refuse(self, node: Any) -> Any:
+        """Refuse a tag that is not the tag of a plain value."""
+        raise ConstructorError(None, None, f"the tag {node.tag} is not allowed", node.start_mark)
+
+
+_Constructor.yaml_constructors[None] = _Constructor.refuse
 
 
 class _Representer(SafeRepresenter):
@@ -98,16 +115,30 @@ def parse_yaml(text: str, path: str | PathLike[str]) -> Any:
         return _with_text_keys(_loaded(text))  # a copy, since the loaded value is cached
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        reason = ", ".join(part for part in (error.context, error.problem) if part).replace(TAG, "!!")
+        parts = (error.context if isinstance(error, ComposerError) else None, error.problem)
+        reason = ", ".join(filter(None, parts)).replace(TAG, "!!").replace("'<stream end>'", "the end of the text")
         reason += f" (column {mark.column + 1})" if mark else ""
         line = mark.line + 1 if mark else None
-        hint = next((HINTS[kind] for kind in HINTS if isinstance(error, kind)), "")
-        raise InputError(f"is not YAML: {reason}", path, line, hint=hint or SYNTAX, code="format") from error
-    except (YAMLError, ValueError, KeyError) as error:  # the last two: thousands of digits, !!int x, !!bool x
+        hint = next((hint for kind, hint in ABOUT_VALUES.items() if isinstance(error, kind)), "")
+        if not hint:
+            reason, hint = f"is not YAML: {reason}", AT.get(_character(text, mark), SYNTAX)
+        raise InputError(reason, path, line, hint=hint, code="format") from error
+    except InputError as error:
+        raise error.inside(path=path) from error
+    except (ValueError, KeyError) as error:  # thousands of digits, !!int x, !!bool x
+        reason = "a number has thousands of digits, or a value does not fit its tag, such as !!int"
+        raise InputError(reason, path, hint="correct this value", code="format") from error
+    except YAMLError as error:
         raise InputError(f"is not YAML: {error}", path, hint="correct this value", code="format") from error
     except RecursionError as error:
         reason = "is not YAML: a value is nested too deeply or contains itself"
         raise InputError(reason, path, hint="delete the alias (*NAME) of the value inside it", code="format") from error
+
+
+def _character(text: str, mark: Any) -> str:
+    """Return the character of a text at a mark, or "" if there is none."""
+    lines = text.splitlines()
+    return "" if mark is None or mark.line >= len(lines) else lines[mark.line][mark.column : mark.column + 1]
 
 
 @lru_cache(maxsize=64)
@@ -127,9 +158,11 @@ def _with_text_keys(value: Any) -> Any:
     found: dict[str, Any] = {}
     for key, item in value.items():
         if not isinstance(key, str | int) or isinstance(key, bool):
-            raise YAMLError(f"a key must be a text, not {key!r}")
+            shown = json.dumps(key, ensure_ascii=False)
+            raise InputError(f"a key must be a text, not {shown}", hint="put quotes around this key", code="format")
         if str(key) in found:
-            raise YAMLError(f"the key {key} occurs twice, once as a text and once as a number")
+            reason = f"the key {key} occurs twice, once as a text and once as a number"
+            raise InputError(reason, hint="write the key once", code="format")
         found[str(key)] = _with_text_keys(item)
     return found
 

@@ -128,7 +128,7 @@ def test_a_language_of_several_forms_a_word_against_a_loop(monkeypatch):
                 if origin != -1:
                     pairs[batch[row].words[origin], form] += 1
     chain.name, chain.fingerprint, chain.requires = "c", "c", ()
-    monkeypatch.setattr("synthlang.dictionary.draw_command.bind_language", lambda language, source: language)
+    monkeypatch.setattr("synthlang.dictionary.draw_command.bind_language", lambda language, source, name: language)
     found = derived_words(text, chain)
     assert set(found.words.pairs) == {p for p in pairs if "\u00a0" not in p[0]}
     assert sum("\u00a0" in a for a, _ in pairs) == sum(found.left_out.values())

@@ -199,7 +199,10 @@ def _aligned(text: ParallelText, options: AlignOptions) -> list[tuple[Links, int
     whole = [text]
     for name in options.also:
         parts = [name] if user_path(name).exists() or "," not in name else name.split(",")
-        whole.append(_read([user_path(part) for part in parts], options.also_words))
+        try:
+            whole.append(_read([user_path(part) for part in parts], options.also_words))
+        except InputError as error:
+            raise error.inside(path=f"--also {name}") from error
     left, right = concatenate([t.left for t in whole]), concatenate([t.right for t in whole])
     if options.lower:
         left, right = _lower(left), _lower(right)

@@ -252,7 +252,7 @@ def tree_problem(head: Sequence[int]) -> tuple[int, str] | None:
     count = len(head)
     for word, h in enumerate(head, start=1):
         if not 0 <= h <= count:
-            return word, f"the head {h} of word {word} is out of range: the sentence has {count} words"
+            return word, f"the head {h} of word {word} is out of range: the sentence has {plural(count, 'word')}"
     roots = [word for word, h in enumerate(head, start=1) if h == 0]
     if not roots:
         return 1, "the sentence has no root: no word has the head 0"

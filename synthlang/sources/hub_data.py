@@ -16,6 +16,7 @@ from synthlang.fingerprint import canonical_json, fingerprint, sha256_file
 from synthlang.sources.splits import SPLITS, check_values
 from synthlang.sources.text import open_bytes, version_of
 from synthlang.sources.words import CLEANED
+from synthlang.wording import enumerated
 
 T = TypeVar("T")
 ROWS = 1000  # rows read at a time
@@ -198,13 +199,15 @@ def by_split(data: Any, name: str, more: Mapping[str, str] | None = None) -> dic
             other = found.setdefault(SPLITS[theirs], theirs)
             if other != theirs:
                 reason = f"{other} and {theirs} could both be the split {SPLITS[theirs]}"
-                raise InputError(reason, name, hint="rename one of these splits", code="duplicate")
+                raise InputError(reason, name, hint="rename one of these splits in a local copy", code="duplicate")
     for theirs, ours in (more or {}).items():
         if theirs in data:
             found.setdefault(ours, theirs)
     if not found:
         reason = f"no split is named train, validation or test, only {', '.join(data)}"
-        raise InputError(reason, name, hint="rename a split", code="missing")
+        raise InputError(
+            reason, name, hint="use a data set with such a split, or rename a split in a local copy", code="missing"
+        )
     return {split: data[found[split]] for split in ("train", "dev", "test") if split in found}
 
 
@@ -318,7 +321,7 @@ def name_and_options(spec: str, known: Sequence[str], scheme: str = "hf") -> tup
     options = dict(part.partition("=")[::2] for part in query.split("&"))
     for key, value in options.items():
         if key not in known or bool(value) == (key in FLAGS):
-            hint = f"the options after ? are {' and '.join(one if one in FLAGS else f'{one}=…' for one in known)}"
+            hint = f"the options after ? are {enumerated([one if one in FLAGS else f'{one}=…' for one in known])}"
             faults = {True: "takes no value", False: "has no value"}
             reason = f"the option {key} {faults[bool(value)]}" if key in known else f"unknown option {key!r}"
             raise InputError(reason, f"{scheme}:{name}", hint=hint, code="unknown")

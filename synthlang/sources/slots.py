@@ -107,7 +107,7 @@ class SlotsSource(FileSource):
             if error.code != "missing":
                 raise
             reason = f"{error.reason}, and no folder is named train, valid or test"
-            hint = f"{error.hint}; or name a folder with {', '.join(PARTS)} for each split"
+            hint = f"{error.hint}, or name a folder with {', '.join(PARTS)} for each split"
             raise InputError(reason, error.path, hint=hint, code=error.code) from error
 
     def _marks(self) -> dict[str, Any]:

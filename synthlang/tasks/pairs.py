@@ -126,7 +126,7 @@ class ReadPairs(ReadTask):
             if self.language is None and row.language is not None:
                 first = row.language if first is None else first
                 if first != row.language:
-                    hint = f"choose one: ?language={min(first, row.language)}"
+                    hint = f"choose a language: ?language={min(first, row.language)}"
                     error = InputError("the rows have several languages", line=line, hint=hint, code="conflict")
                     raise self._about(error, split)
             if self.language not in (None, row.language):
@@ -148,7 +148,7 @@ class ReadPairs(ReadTask):
 
     def _check_language(self, named: bool, where: str | Path) -> None:
         if self.language == "":
-            hint = "name one: ?language=de"
+            hint = "name a language, for example ?language=de"
             raise InputError("the language is empty", where, keys="language", hint=hint, code="empty")
         if self.language is not None and not named:
             hint = "leave ?language= out"

@@ -108,7 +108,8 @@ def _read(place: str, read: Callable[[], T]) -> T:
         raise
     except BaseException as error:  # files and the hub raise errors of many classes, and a panic is no Exception
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        hint = "check the name and the connection, or download the model again"
+        local, remote = "download or save the tokenizer again", "check the name of the model and the connection"
+        hint = local if Path(place).is_dir() else remote
         raise InputError(f"the tokenizer cannot be read: {reason}", place, hint=hint, code="failed") from error
 
 
