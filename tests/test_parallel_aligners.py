@@ -42,7 +42,7 @@ def test_programs_get_the_pairs_with_words(monkeypatch, tmp_path, program, name,
 def test_the_error_for_a_missing_program_has_the_command_that_installs_it(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
-    for program, how in (("eflomal", install_command("align")), ("fast_align", "build it")):
+    for program, how in (("eflomal", f"run {install_command('align')}"), ("fast_align", "build it")):
         error = refusal(find_aligner, program)
         assert error.code == "extra" and error.hint.startswith(how)
 

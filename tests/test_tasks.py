@@ -78,7 +78,7 @@ def test_the_languages_of_one_file(tmp_path):
     rows = "language\tgold_label\tsentence1\tsentence2\tpairID\nen\tneutral\tA\tB\t1\nde\tneutral\tC\tD\t1\n"
     path = write(tmp_path / "xnli.dev.tsv", rows)
     error = refusal(lambda: list(open_task(f"nli:{path}").batches("dev")))
-    assert place_and_code(error) == ("xnli.dev.tsv:3", "conflict") and error.hint == "choose one: ?language=de"
+    assert place_and_code(error) == ("xnli.dev.tsv:3", "conflict") and error.hint == "choose a language: ?language=de"
     task = open_task(f"nli:{path}?language=de")
     assert only(task, "dev").strings(0) == ["C"]
     assert task.fingerprint != open_task(f"nli:{path}?language=en").fingerprint

@@ -391,7 +391,7 @@ def open_stanza(name: str, morphology: bool = False) -> StanzaEngine:
         lang = _only_language(folder)
         models = _packages(folder, lang)
     else:
-        folder, lang = Path(os.environ.get("STANZA_RESOURCES_DIR") or _default_resources()), name.strip().lower()
+        folder, lang = _default_resources(), name.strip().lower()
         models = _packages(folder, lang)
     if morphology and not any(model.partition("/")[0] == "lemma" for model in models):
         reason = "the models have no lemmatizer, which features and lemmas need"
@@ -403,10 +403,12 @@ def open_stanza(name: str, morphology: bool = False) -> StanzaEngine:
     return StanzaEngine(f"stanza:{lang}", shown, mark, str(folder.resolve()), lang, columns)
 
 
-def _default_resources() -> str:
+def _default_resources() -> Path:
+    if folder := os.environ.get("STANZA_RESOURCES_DIR"):
+        return Path(folder)
     from stanza.resources.common import DEFAULT_MODEL_DIR
 
-    return str(DEFAULT_MODEL_DIR)
+    return Path(DEFAULT_MODEL_DIR)
 
 
 def _only_language(folder: Path) -> str:
@@ -420,7 +422,7 @@ def _only_language(folder: Path) -> str:
 
 def _packages(folder: Path, lang: str) -> dict[str, str]:
     """Return the MD5 of each model in the default package of a language. A missing file is an error."""
-    place = "" if folder == Path(_default_resources()) else f", model_dir={str(folder)!r}"
+    place = "" if folder == _default_resources() else f", model_dir={str(folder)!r}"
     get = f'run: python -c "import stanza; stanza.download({lang!r}{place})"'
     if not (folder / "resources.json").is_file():
         raise InputError(f"the folder has no Stanza models of {lang}", folder, hint=get, code="extra")
