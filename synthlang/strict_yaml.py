@@ -45,11 +45,16 @@ RARE_BREAKS = re.compile("[\x85\u2028\u2029]")  # the writer would fold them
 
 
 class _Constructor(SafeConstructor):
-    """Constructor of plain values, which refuses all other tags."""
+    """Constructor of plain values, which refuses all other tags and keys that occur twice."""
+
+    def refuse(self, node: Any) -> Any:
+        """Refuse a tag that is not the tag of a plain value."""
+        raise ConstructorError(None, None, f"the tag {node.tag} is not allowed", node.start_mark)
 
     yaml_constructors = {  # noqa: RUF012
         **{TAG + name: SafeConstructor.yaml_constructors[TAG + name] for name in PLAIN},
         f"{TAG}timestamp": SafeConstructor.construct_yaml_str,
+        None: refuse,
     }
 
     def check_mapping_key(self, node: Any, key_node: Any, mapping: Any, key: Any, value: Any) -> bool:
@@ -58,13 +63,6 @@ class _Constructor(SafeConstructor):
         if key in mapping:
             raise DuplicateKeyError(None, None, f"the key {key} occurs twice", key_node.start_mark)
         return True
-
-    def refuse(self, node: Any) -> Any:
-        """Refuse a tag that is not the tag of a plain value."""
-        raise ConstructorError(None, None, f"the tag {node.tag} is not allowed", node.start_mark)
-
-
-_Constructor.yaml_constructors[None] = _Constructor.refuse
 
 
 class _Representer(SafeRepresenter):

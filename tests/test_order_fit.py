@@ -169,15 +169,15 @@ def test_evaluation_equals_brute_force():
 
 
 @pytest.mark.parametrize(
-    ("options", "code"),
+    ("options", "place", "code"),
     [
-        ({"l2": (0.0,)}, "range"),
-        ({"l2": (1.0, 2.0)}, "missing"),
-        ({"most_items": 1}, "range"),
+        ({"l2": (0.0,)}, "l2", "range"),
+        ({"l2": (1.0, 2.0)}, "l2", "missing"),
+        ({"most_items": 1}, "max_items", "range"),
     ],
 )
-def test_bad_settings(options, code):
-    assert refused(fit, random_corpus(0, 20), "x", **options) == (next(iter(options)), code)
+def test_bad_settings(options, place, code):
+    assert refused(fit, random_corpus(0, 20), "x", **options) == (place, code)
 
 
 @pytest.mark.parametrize(

@@ -79,8 +79,8 @@ def _claim(partial: Path, fingerprint: str) -> None:
     """Create the partial folder, or resume the export in it. A folder with other content is refused."""
     partial.mkdir(exist_ok=True)
     if any(not path.name.startswith(TEMPORARY) for path in partial.iterdir()) and _export_in(partial) != fingerprint:
-        hint = "finish this export with its own command, delete the folder, or name another output"
-        raise InputError("the folder holds an unfinished export of other data", partial, hint=hint, code="exists")
+        hint = "finish another export here with its own command, delete the folder, or name another output"
+        raise InputError("the folder is not an unfinished export of this data set", partial, hint=hint, code="exists")
     write_json(partial / "partial.json", {"fingerprint": fingerprint})
     for part in (partial, partial / "done", *(partial / "out").rglob("*/")):
         remove_leftovers(part)
