@@ -37,8 +37,9 @@ Drops = Mapping[str, Mapping[str, int]]
 class Tables:
     """The measurements of the finished stages of a study.
 
-    The results of pretrainings, transfers and alignments are read once. The result of a probe is read each time,
-    because it may be large. Each method raises InputError if the result of a finished stage is missing or is not JSON.
+    The logs of pretrainings and the results of transfers and alignments are read once. The results of probes, which may
+    be large, and the files done.json of pretrainings are read each time. Each method raises InputError if the result of
+    a finished stage is missing or is not JSON.
 
     Args:
         cells: The cells of the study.
@@ -283,5 +284,5 @@ def _alignment(cell: Cell, stages: Mapping[str, str]) -> str | None:
 
 
 def _named_by_tasks(cell: Cell) -> set[str]:
-    """Return the names of the target languages in the tasks of a cell."""
+    """Return the names of the target languages in the tasks of a cell, or "None" for a task that names none."""
     return {str(task.language) for task in cell.tasks.values()}

@@ -63,15 +63,15 @@ class Layout:
 
     @property
     def all_fixed(self) -> str:
-        """The ``fixed`` labels, joined."""
+        """The ``fixed`` labels, joined by commas."""
         return ", ".join(self.text(axis, self.fixed) for axis in self.fixed)
 
     def only(self, labels: Mapping[str, str], axes: Collection[str]) -> str:
-        """Return the labels of some axes, joined in the order of the study."""
+        """Return the labels of those ``axes`` that vary, joined by commas in the order of the study."""
         return ", ".join(self.text(axis, labels) for axis in self.axes if axis in axes)
 
     def without(self, labels: Mapping[str, str], *left_out: str) -> str:
-        """Return the labels of all axes that vary except some, joined in the order of the study."""
+        """Return the labels of all axes that vary except ``left_out``, joined by commas in the order of the study."""
         return self.only(labels, [axis for axis in self.axes if axis not in left_out])
 
 
@@ -86,7 +86,7 @@ def layout_of(
 
     The main axis is the first one of this list that exists among the axes that vary:
 
-    1. the first axis of MAIN
+    1. the first axis whose short name is in MAIN
     2. the last axis that neither has numbers as labels nor sets languages
     3. the last axis that has at most COLOURED labels and does not set languages
     4. the last axis without numbers as labels
@@ -95,7 +95,7 @@ def layout_of(
     Args:
         axes: The axes of the study.
         labels: The labels of the conditions of the study.
-        alone: The name of the condition if no axis varies.
+        alone: The name of the condition if no axis varies and no label is fixed.
         languages: Axes that set languages although their names are not in LANGUAGES.
         grid: The labels of all conditions that the study will have.
     """
@@ -202,7 +202,7 @@ def settings_of(labels: Mapping[str, str], cell: str) -> dict[str, str]:
 def varying(axes: Sequence[str], labels: Iterable[Mapping[str, str]]) -> dict[str, list[str]]:
     """Return the axes with several labels, in the order of the study, and their labels in order of appearance.
 
-    A condition has the label "–" for an axis that it lacks, as in a joined study.
+    Axes of seeds are left out. A condition has the label "–" for an axis that it lacks, as in a joined study.
     """
     found: dict[str, dict[str, None]] = {axis: {} for axis in axes}
     conditions = list(labels)

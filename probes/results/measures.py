@@ -56,8 +56,8 @@ TREE: Tree = {
 def probe_values(record: Mapping[str, Any]) -> Iterator[Value]:
     """Yield the finite numbers of the declared measures in the content of a probes.json.
 
-    The name of a measure is its path below ``probes``, such as ``words.scores.all.cosine.mean``. A list over layers or
-    steps gives one value for each entry. A band of frequency adds its ranks to the path
+    The name of a measure is its path below ``probes``, such as ``words.scores.all.cosine.mean``, or its path from
+    TOGETHER. A list over layers or steps gives one value for each entry. A band of frequency adds its ranks to the path
     (``words.bands.101-1000.scores…``). The name of the probed model, which differs from cell to cell, is replaced by
     ``model``.
     """
@@ -81,8 +81,8 @@ def perplexity_values(found: Mapping[str, float]) -> Iterator[Value]:
 def logged_perplexities(run: Path, config: PretrainConfig) -> Iterator[Value]:
     """Yield the perplexities that a run logged at the steps that ``checkpoints.at`` and ``checkpoints.archive`` name.
 
-    The last step is included. The names are those of `perplexity_values`. There are no values if the config names no
-    steps.
+    The last step is included. There are no values if the config names no step before it. The names are those of
+    `perplexity_values`, and the values are rounded to DIGITS decimal places.
     """
     named = named_steps(config.checkpoints, config.steps)
     rows = {row["step"]: row for row in read_metrics(run / "metrics.jsonl")} if len(named) > 1 else {}

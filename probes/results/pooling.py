@@ -34,7 +34,8 @@ Part = TypeVar("Part", bound=Mapping[Any, float])
 def pooled(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Concatenate the tables of studies, without the rows of a run that an earlier study has under the same labels.
 
-    Labels of seeds do not count. Rows without a known run all stay.
+    Labels of seeds do not count. The earlier study must also have the run for the same task, except for alignments,
+    which do not depend on the task. Rows without a known run all stay. There must be at least one table.
     """
     if len(tables) == 1:
         return tables[0]

@@ -118,7 +118,7 @@ def _labels(table: pa.Table) -> pd.Categorical:
 
 
 def concat(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Concatenate at least one table. The column ``row`` gets new numbers, which differ between the tables."""
+    """Concatenate at least one table. The numbers of rows of scores are shifted, so that they differ between tables."""
     parts, first = [], 0
     for table in tables:
         parts.append(table.assign(row=table["row"].where(table["row"] < 0, table["row"] + first)))

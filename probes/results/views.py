@@ -118,8 +118,9 @@ def _labels_text(one: Measurement) -> str:
 class AxisColumns:
     """The columns of the axes of cells.
 
-    A column is named after the last part of the key of its axis. If another axis or column has that name, the column is
-    named after the whole key. If that name is also taken, the column is ``axis_KEY``, with a number if necessary.
+    A column has the short name of its axis (see ``axis_titles``), with ``_`` in place of spaces. If another axis or
+    column has that name, the column is named after the whole key. If that name is also taken, the column is
+    ``axis_KEY``, with a number if necessary. The axis ``pretrain.seed`` has no column.
 
     Args:
         cells: The cells of the study.

@@ -31,6 +31,9 @@ def write_measurements(folder: Path, measurements: Iterable[Measurement], axes: 
         folder: The folder of the study.
         measurements: The measurements. The scores of one transfer must be adjacent.
         axes: The columns of the axes, which both views have.
+
+    Raises:
+        DiskError: A file cannot be written.
     """
     with ExitStack() as stack:
         table = stack.enter_context(_table_file(folder / MEASUREMENTS))

@@ -77,7 +77,8 @@ class AdjustStage(ModelStage):
         """Adjust the model, or continue an unfinished adjustment.
 
         Raises:
-            InputError: The model is not finished or is damaged, or a file has changed since the work began.
+            InputError: The model is not finished or is damaged, an input cannot be read or has changed since the work
+                began, or the adjustment fails.
             Stopped: After SIGTERM. The progress has been saved.
         """
         from pretrain.adjust.run import adjust

@@ -101,7 +101,7 @@ class Stage(StrictModel):
         raise NotImplementedError
 
     def finetune_keys(self, keys: StageKeys) -> dict[Role, str]:  # noqa: ARG002
-        """Return the keys of the fine-tunings of the stage: language of training → key.
+        """Return the keys of the fine-tunings of the stage: language of training (``source`` or ``target``) → key.
 
         The result is empty for a kind of stage without fine-tuning.
         """
@@ -111,7 +111,8 @@ class Stage(StrictModel):
         """Return the same stage, with the languages in its config read from their files again.
 
         Raises:
-            InputError: The content of a reference has changed since the key of the stage was computed.
+            InputError: The content of a reference has changed since the key of the stage was computed, or the table of
+                content hashes in the store cannot be read.
         """
         reread = type(self).model_validate(self.to_json())
         if not _is_as_keyed(reread, StageKeys(ContentHashes(store))):

@@ -31,7 +31,7 @@ def is_done(store: Store, stage: Stage) -> bool:
     """Return whether a stage is finished and undamaged.
 
     Raises:
-        InputError: The record of its checksums is damaged.
+        InputError: The record of the checksums of the stage, or its file ``dropped.json``, cannot be read.
     """
     return is_intact(stage.content, store.path(stage.kind, stage.key))
 
@@ -56,7 +56,7 @@ def is_intact(content: tuple[str, ...], folder: Path) -> bool:
     which the first was written last.
 
     Raises:
-        InputError: The record of the checksums in ``folder`` is damaged.
+        InputError: The record of the checksums in ``folder``, or the file ``dropped.json``, cannot be read.
     """
     if not is_whole(content, folder) or damage(folder):
         return False
@@ -71,14 +71,16 @@ def is_intact(content: tuple[str, ...], folder: Path) -> bool:
 def damage(folder: Path, thorough: bool = False) -> list[str]:
     """Return the names of the files of a finished stage that are damaged or missing.
 
-    If ``synthlang gc`` deleted all weights of a run, missing files of the run do not count.
+    A folder without a record of checksums has no such files. If ``synthlang gc`` deleted all weights of a run, missing
+    files of the run do not count.
 
     Args:
         folder: The folder of the stage.
-        thorough: True to read every file (see ``damaged_files``). By default, sizes and times are compared.
+        thorough: True to read every file (see ``damaged_files``). By default, sizes and times are compared, and only
+            files that are younger than the record are read.
 
     Raises:
-        InputError: The record of the checksums in ``folder`` is damaged.
+        InputError: The record of the checksums in ``folder``, or the file ``dropped.json``, cannot be read.
     """
     found = damaged_files(folder, thorough)
     return [name for name in found if (folder / name).exists()] if found and kept_of(folder) == "results" else found
@@ -113,7 +115,7 @@ def noted(folder: Path) -> dict[str, Any]:
 
 
 def seconds_of(folder: Path) -> float:
-    """Return the seconds that a stage took, or 0 if its note does not record them.
+    """Return the seconds that a stage took, or 0 if it has no note or its note does not record them.
 
     Raises:
         InputError: The note cannot be read.

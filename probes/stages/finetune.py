@@ -80,7 +80,10 @@ class FinetuneStage(ModelStage):
         return fingerprint("fit", formats=formats, settings=settings, parents=parents, trained=trained)
 
     def check_finetuning(self, inputs: Inputs, known: KnownModels) -> None:
-        """Raise InputError if files, models or aligned text are missing, or if layers or rows do not fit the model."""
+        """Raise InputError if files, models or aligned text are missing, or if settings do not fit the models.
+
+        The settings are the search, the layers, the length of rows, and what a decoder can read.
+        """
         from probes.transfer.config import check_decoder, check_tried
         from probes.transfer.tasks.base import task_of
 
@@ -132,7 +135,10 @@ class TuneStage(FinetuneStage):
         return {"source": self.finetune_key("source", keys)}
 
     def check(self, inputs: Inputs) -> None:
-        """Raise InputError if the settings give more than one body, lack a language, or are wrong for a fine-tuning."""
+        """Raise InputError if the settings give more than one body, lack a language, or are wrong for a fine-tuning.
+
+        The error is also raised for a training set, dev set, parser, file or model that cannot be opened.
+        """
         from probes.transfer.saved import check_one_model
         from probes.transfer.splits import open_training
 

@@ -54,7 +54,7 @@ class Inputs:
             raise known
 
     def identity(self, part: Any) -> Hashable:
-        """Return a key of a stage, or of a part of a stage, that covers all settings except seeds and names.
+        """Return a key of a stage that covers its settings without its name and seed, or the key of a part of a stage.
 
         A check has the same result for all stages with the same key.
         """
@@ -112,7 +112,7 @@ class Inputs:
             with_keys(lambda: open_engine(parser), *keys, "parser")
 
     def check_pairs(self, pairs: Pairs, data: DataConfig | None) -> None:
-        """Raise InputError if a text, source or aligner of sentence pairs is missing, or no pairs are left to fit on.
+        """Raise InputError if a text, source or aligner of sentence pairs is missing or wrong, or no pairs are left.
 
         Args:
             pairs: Sentence pairs by name, from the section ``pairs``.

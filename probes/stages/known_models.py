@@ -32,10 +32,11 @@ class KnownModels:
 
     @cached_property
     def run(self) -> PretrainConfig | None:
-        """Settings of the pretraining run, or None for another model.
+        """Settings of the pretraining run, or None if the model does not come from a run.
 
         Raises:
-            InputError: The model is a folder that does not exist, or the settings of the run are invalid.
+            InputError: The model is a folder that does not exist, or the record or the settings of its run cannot be
+                read or are invalid.
         """
         return self.root.config if isinstance(self.root, PretrainStage) else run_config(self.root)
 
@@ -50,7 +51,7 @@ class KnownModels:
 
     @property
     def text(self) -> str | None:
-        """Spec of the pretraining text, or None if it is not known.
+        """Spec of the pretraining text of the source language, or None if it is not known.
 
         Raises:
             InputError: As in ``run``.
@@ -70,7 +71,8 @@ class KnownModels:
         """Return the limits of a model, given by its name or a ``CellModel``, or None if they are not known.
 
         Raises:
-            InputError: A folder does not exist or does not hold a model, or the model is not in the offline cache.
+            InputError: A folder does not exist or does not hold a model, the settings of a run cannot be read, or the
+                model is not in the offline cache.
         """
         found: PretrainStage | str | None = model
         if model == CellModel.TARGET:

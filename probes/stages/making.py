@@ -71,17 +71,19 @@ class Making:
         """True if the stage is finished and undamaged.
 
         Raises:
-            InputError: The record of its checksums is damaged.
+            InputError: The record of the checksums of the stage, or its file ``dropped.json``, cannot be read.
         """
         return is_done(self.store, self.stage)
 
     def obtain(self, build: Callable[[Path], None]) -> None:
         """Make the folder of the stage with the function ``build``, if the folder is missing or damaged.
 
-        When the stage is finished, its folder ``unfinished`` is deleted.
+        When the stage is finished, its folder ``unfinished`` is deleted. An error of ``build`` is raised unchanged.
 
         Raises:
-            InputError: A file that the stage reads has changed since the work began.
+            InputError: A file that the stage reads has changed since the work began, or the record of the checksums of
+                the stage cannot be read.
+            DiskError: The checksums of the stage cannot be written.
         """
 
         def whole(path: Path) -> None:

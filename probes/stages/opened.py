@@ -54,7 +54,8 @@ def open_models(making: Making, wanted: ModelRequest) -> OpenedModels:
     """Open the model of a stage and, if ``wanted`` names one, the model that reads the target language.
 
     Raises:
-        InputError: A model of the study is not finished or damaged, or a model cannot be opened.
+        InputError: A model of the study is not finished or is damaged, a model or the checkpoint of ``step`` cannot be
+            opened, or a model cannot read the language.
     """
     assert isinstance(making.stage, ModelStage), "stages of other kinds open no model"
     model, other = making.stage.model, getattr(making.stage, "target_model", None)

@@ -31,7 +31,7 @@ class PartConfig(StrictModel):
 
 
 class ParseStage(Stage):
-    """Parsing of one part of a text. The parses are in the cache, and the folder of the stage holds their number.
+    """Parsing of one part of a text. The parses are in the cache, and the folder of the stage holds only counts.
 
     Attributes:
         config: The part of the text, and its parser.

@@ -68,7 +68,11 @@ class PretrainStage(Stage):
         return limits_of_run(self.config, None if self.init_from is None else self.init_from.config)
 
     def check(self, inputs: Inputs) -> None:
-        """Raise InputError if the config needs several processes, or a tracker or input is missing or does not fit."""
+        """Raise InputError if the run cannot start as one process.
+
+        The config then has a key without effect, demands several processes, or has a number of rows that accumulation
+        does not divide. Otherwise a tracker or an input is missing, or the initial model does not fit.
+        """
         from pretrain.trackers import check_trackers
         from pretrain.unread import check_read
 
@@ -83,7 +87,7 @@ class PretrainStage(Stage):
             inputs.check_source(member.language, member.source, *own)
 
     def _check_initial_model(self, inputs: Inputs) -> None:
-        """Raise InputError if the run has another kind, more layers or longer rows than its initial model."""
+        """Raise InputError if the initial model is missing, of another kind, or has too few layers or positions."""
         from pretrain.model.from_hf import check_kind, check_length, check_size, check_start
 
         config = self.config

@@ -63,9 +63,9 @@ class ProbeStage(ModelStage):
 
     @property
     def _words_of(self) -> tuple[PretrainStage, ...]:
-        """The run whose dictionary defines the translations, if a probe reads it.
+        """The run whose dictionary defines the translations, if the probe ``words`` reads this dictionary.
 
-        If the run itself is probed, its checkpoints are read too.
+        If the run itself is probed, the probe may also read the checkpoints of the run.
         """
         config, run = self.config, root_of(self.model)
         reads = "words" in config.probes and config.words.dictionary is None and config.model2 is None
@@ -86,8 +86,8 @@ class ProbeStage(ModelStage):
         """Check the settings of the probes, and the texts, models and packages that the probes read.
 
         Raises:
-            InputError: A text, model, language, layer, parser or package is missing, sentences are longer than a model
-                reads, or the config saves maps.
+            InputError: A text, model, language, dictionary, layer, parser or package is missing, no sentence pairs are
+                left to fit on, a model cannot read the sentences, or the config saves maps.
         """
         config, known = self.config, KnownModels(self, inputs)
         inputs.check_references(config, self.target_model is not None)
@@ -133,7 +133,7 @@ class ProbeStage(ModelStage):
             raise no_rows(str(config.language), [language.name for language in run.all_languages])
 
     def _check_limits(self, known: KnownModels) -> None:
-        """Raise InputError if layers or sentence lengths exceed the limits of the models."""
+        """Raise InputError if layers, sentence lengths or the pooling of ``cka`` do not fit the models."""
         config = self.config
         others: list[str | None] = [config.cka.paraphrase] if "cka" in config.probes else []
         others += config.distances.before.values() if "distances" in config.probes else []

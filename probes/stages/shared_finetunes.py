@@ -42,7 +42,7 @@ def _place(key: str, store: Store) -> SharedPlace:
 def left_places(store: Store) -> list[SharedPlace]:
     """Return the places of all shared fine-tunings in a store.
 
-    Running studies use some of them. A place that no running study uses was left by a killed runner.
+    Running studies may use some of them. A place that no running study uses was left by a killed runner.
     """
     return [_place(folder.name, store) for folder in sorted((store.root / FITS).glob("*"))]
 

@@ -18,8 +18,8 @@ class DamagedFolder:
 
     Attributes:
         folder: The folder.
-        label: Name of the stage, or "" for data from which stages are made.
-        files: Names of the damaged files. The next start of a study that needs the folder makes it again.
+        label: Name of the stage, or "" for data from which stages are made, and for a stage without a readable note.
+        files: Names of the damaged or missing files. The next start of a study that needs the folder makes it again.
         checkpoints: Names of the damaged checkpoints, which the next start skips.
     """
 
@@ -38,8 +38,10 @@ class DamagedFolder:
 def verify_store(root: Path) -> list[DamagedFolder]:
     """Read every file of a store that has a checksum, and return the folders with damage.
 
+    The folder ``root`` must exist.
+
     Raises:
-        InputError: A record of checksums is damaged.
+        InputError: A record of checksums, or a file ``dropped.json`` of a run, cannot be read.
     """
     found = []
     for folder in sorted(path for path in root.iterdir() if path.is_dir() and not path.name.startswith(".")):

@@ -1,4 +1,4 @@
-"""Axes of a grid. An axis is a dotted key with its values, or a name with labels that each set several keys."""
+"""Axes of a grid. An axis is a dotted key with its values, or a name with labels that set any number of keys."""
 
 from __future__ import annotations
 
@@ -107,8 +107,8 @@ def distinct_labels(key: str, values: Iterable[Any]) -> dict[str, str]:
 def label_of(key: str, value: Any, with_folders: bool = False) -> str:
     """Return a readable label of a value. Different values may have the same label.
 
-    The label of a mapping is its ``name``, and the label of base files is their names without the ending. Any other
-    value that is not a text is written as JSON.
+    The label of a mapping with a text ``name`` is this name. The label of base files is their names without the ending,
+    joined by ``+``. Any other value that is not a text is written as JSON.
 
     Args:
         key: The dotted key of the value.
@@ -152,8 +152,8 @@ def check_axis(part: str, axis: str, values: Any) -> None:
 def check_named_axis(axis: str, labels: Mapping[Any, Any]) -> None:
     """Raise InputError if a named axis has a wrong name, or a label with a wrong name or wrong changes.
 
-    The name must not be empty, reserved or a dotted key. Labels must be distinct, not empty and without control
-    characters. The changes of a label must be a mapping of dotted keys of a cell.
+    The name must not be empty, reserved, dotted or a key of a cell. Labels must be distinct, not empty and without
+    control characters. The changes of a label must be a mapping from keys of a cell to values.
     """
     if "." in axis or axis in KNOWN_ROOTS:
         hint = "write a list of values, or choose a name for the axis that is not a key"
@@ -180,7 +180,11 @@ def check_named_axis(axis: str, labels: Mapping[Any, Any]) -> None:
 
 
 def check_key(key: str, keys: Sequence[str]) -> None:
-    """Raise InputError if a dotted key is not a key of a cell. ``keys`` is the place of the key in the grid."""
+    """Raise InputError if a dotted key cannot be a key of a cell. ``keys`` is the place of the key in the grid.
+
+    The first part must be a known section (KNOWN_ROOTS), and no part may be empty. The keys ``source`` and ``model``
+    have no further parts. Keys inside a section are not looked up.
+    """
     parts = key.split(".")
     if parts[0] not in KNOWN_ROOTS:
         raise InputError("unknown key", keys=keys, hint=_hint(parts), code="unknown")

@@ -51,16 +51,16 @@ def setting_of(error: InputError, place: Place, point: GridPoint) -> Setting | N
 def check_task(
     name: str, own: Mapping[str, Any], common: Mapping[str, Any], assigned_to_all: Mapping[Keys, Any]
 ) -> None:
-    """Check that a task has a kind, and that it overrides no fixed setting of all tasks.
+    """Check that a task has a kind (key ``task``), and that it overrides no setting in ``assigned_to_all``.
 
     Args:
         name: Name of the task in the study.
         own: Settings of this task.
         common: Settings that all tasks share.
-        assigned_to_all: Fixed settings of all tasks: keys → value.
+        assigned_to_all: Settings of all tasks to which a task must not give another value: keys → value.
 
     Raises:
-        InputError: The task has no kind, or overrides a fixed setting of all tasks.
+        InputError: The task has no kind, or overrides a setting in ``assigned_to_all``.
     """
     if "task" not in own and "task" not in common:
         hint = f"{did_you_mean(name, list(TASKS))}set it to one of {', '.join(TASKS)}"
@@ -99,7 +99,8 @@ class CellBuilder:
     Args:
         study: The study.
         path: The file of the study, or None. The names of base files are relative to its folder.
-        assignments: Texts ``KEY=VALUE`` that changed the study. A task must not override one of ``transfer``.
+        assignments: Texts ``KEY=VALUE`` that changed the study. A task must not override an assignment to
+            ``transfer``.
 
     Raises:
         InputError: An assignment to ``transfer`` is malformed.
@@ -117,10 +118,11 @@ class CellBuilder:
                 self._common |= _leaves(override({}, [assignment])["transfer"])
 
     def cell(self, point: GridPoint) -> Cell:
-        """Return the cell of a combination.
+        """Return the cell of a combination of the grid.
 
         Raises:
-            InputError: A setting is wrong. The error names the study, the cell and the keys.
+            InputError: A setting is wrong, or a base file or another file that the cell needs cannot be read. The error
+                names the study, the cell and the keys.
         """
         name = point.name or self.study.name
         try:
@@ -188,9 +190,10 @@ class CellBuilder:
         return self._parse(AdjustConfig, data, place, point)
 
     def _finetuning(self, draft: Draft, point: GridPoint) -> tuple[TransferConfig | None, int]:
-        """Return the settings and the seed of the fine-tuning before the probes, or None and 0 without one.
+        """Return the settings and the seed of the fine-tuning before the probes, or None and 0 if there is none.
 
-        The section ``transfer`` has the defaults.
+        Settings that the section ``finetuned`` lacks come from ``transfer``. The default seed is the first seed of the
+        study.
         """
         place = ("finetuned",)
         if draft.sections[place] is None:
@@ -286,7 +289,7 @@ class CellBuilder:
 
 
 def _natural_target(run: PretrainConfig | None, data: Mapping[str, Any], place: Place) -> str | None:
-    """Return the natural target language of a task or a probe, or None if the target language is derived."""
+    """Return the natural target language of a task or a probe, or None if it is derived or the model is not a run."""
     wanted = data.get("language")
     if run is None or not isinstance(wanted, str | None):
         return None

@@ -30,8 +30,10 @@ class Cell:
         target_model: Settings of the second pretraining, whose model reads the target language, or None.
         model: Name or folder of a model in place of ``pretrain``, or None.
         adjust: Settings of the adjustment, or None. Their ``model`` is the placeholder ``cell:model``.
-        tasks: Settings of the transfers by name. If there is a second model, ``target_model`` is ``cell:second``.
-        probes: Settings of the probes by name. If there is a second model, ``model2`` is ``cell:second``.
+        tasks: Settings of the transfers by name. In a cell with a second model, their default of ``target_model`` is
+            ``cell:second``.
+        probes: Settings of the probes by name. In a cell with a second model, their default of ``model2`` is
+            ``cell:second``, unless another key names this model.
         finetuned: Settings of the fine-tuning after which the probes read the model, or None.
         finetuned_seed: Seed of this fine-tuning, or 0 without one.
         init_from: Settings of the run from which ``pretrain`` is initialised, or None. With such a run, the
@@ -66,7 +68,7 @@ class Cell:
         return {**self.parts, **tasks, **{f"probes.{name}": probe for name, probe in self.probes.items()}}
 
     def probed_checkpoints(self, probe: str) -> dict[int, str]:
-        """Return step → name of the stage that probes this checkpoint, or {} for a probe of one checkpoint.
+        """Return step → name of the stage that probes this checkpoint, or {} for a probe of the selected checkpoint.
 
         The stage without a step in its name probes the checkpoint that the pretraining selects.
         """

@@ -38,7 +38,8 @@ def load_study(path: Path, assignments: list[str], smoke: bool = False) -> tuple
         The study, with the hash of all cells and absolute paths of papers and claims, and its cells.
 
     Raises:
-        InputError: A setting is wrong. Nothing has been written.
+        InputError: A setting or an assignment is wrong, or a file that the study needs is missing or wrong. Nothing has
+            been written.
     """
     study = read_study(path, assignments)
     try:
@@ -53,8 +54,11 @@ def smoke_study(study: StudyConfig, cells: Sequence[Cell]) -> tuple[StudyConfig,
     """Return a small version of a study, whose stages run in seconds, and the cells of this version.
 
     The version has one seed of each kind, and neither claims nor tables of papers. It has only the cells that are
-    needed to cover each value of an axis and each comparison of the study. The name and the scale of the version differ
-    from those of the study, which keeps the results of both apart.
+    needed to cover each value of an axis and each comparison of the study. Its convergence criterion is a minimum score
+    of 0. The name and the scale of the version differ from those of the study, which keeps the results of both apart.
+
+    Raises:
+        InputError: The option ``limit`` of a source is not a whole number from 1, or is given twice.
     """
     axes = dict.fromkeys(axis for cell in cells for axis in cell.labels if is_seed(axis))
     first = {axis: next(cell.labels[axis] for cell in cells if axis in cell.labels) for axis in axes}
@@ -116,8 +120,9 @@ def expand(study: StudyConfig, path: Path | None = None, assignments: Sequence[s
         assignments: Texts ``KEY=VALUE`` that changed the study when it was read.
 
     Raises:
-        InputError: A setting, a comparison or the convergence criterion is wrong, every cell is excluded, two cells
-            are the same, or an axis or a task hides an assignment.
+        InputError: A setting, a comparison or the convergence criterion is wrong, a file that a cell needs is missing,
+            every cell is excluded, two cells are the same or have the same labels, or an axis or a task hides an
+            assignment.
     """
     try:
         return _expanded(study, path, assignments)
@@ -147,8 +152,12 @@ def study_inputs(path: Path, assignments: Sequence[str] = ()) -> list[str]:
 
     A cell may need a file to be built. If this file is missing, the result has it in place of the inputs of the cell.
 
+    Args:
+        path: File of the study, or its name in the catalogue.
+        assignments: Texts ``KEY=VALUE`` that change the study.
+
     Raises:
-        InputError: A setting is wrong, or a file of claims or papers cannot be read.
+        InputError: A setting is wrong, or the study or a file of claims or papers cannot be read.
     """
     study = read_study(path, list(assignments)).beside(path.parent)
     cells, _, absent = _buildable(CellBuilder(study, path, list(assignments)), study.grid.points())
@@ -170,7 +179,7 @@ def _built(build: CellBuilder, points: Sequence[GridPoint]) -> list[Cell]:
 
 
 def _buildable(build: CellBuilder, points: Sequence[GridPoint]) -> tuple[list[Cell], InputError | None, list[str]]:
-    """Return the cells that can be built, the first error of a missing file, and all such files.
+    """Return the cells that can be built, the first error of a missing file, and all missing files.
 
     Raises:
         InputError: A cell cannot be built for another reason than a missing file.
@@ -205,7 +214,7 @@ def _check_criterion(study: StudyConfig, cells: Sequence[Cell]) -> None:
 
 
 def check_not_hidden(points: Sequence[GridPoint], assignments: Sequence[str]) -> None:
-    """Raise InputError if an assignment changes nothing, because an axis sets the key in each cell."""
+    """Raise InputError if an assignment has no effect, because an axis sets its key or section in each cell."""
     for key in (assignment.partition("=")[0] for assignment in assignments):
         axes = [
             next((s.axis for c in point.choices for s in c.settings if f"{key}.".startswith(f"{s.key}.")), None)
@@ -303,9 +312,10 @@ def selected(cells: Sequence[Cell], only: Sequence[str]) -> set[str]:
     """Return the names of the cells that match at least one of the texts, or all names if there is no text.
 
     The name of a cell matches that cell only. ``AXIS=LABEL`` matches the cells with that label, where numbers are
-    compared by value. The axis is given by its key, by the last part of the key, or by its name in reports and in names
-    of cells (``pretrain seed``). Any other text matches the cells whose names contain it. Several labels, separated by
-    commas in any order, match the cells that have all of them: ``MLM, trans`` is the same as ``trans, MLM``.
+    compared by value. The axis is given by its key, by the last part of the key, by its name in names of cells
+    (``pretrain seed``), or by its name in reports with ``_`` in place of spaces. Any other text matches the cells whose
+    names contain it. If there are none, the text lists labels, separated by commas in any order, and matches the cells
+    that have all of these labels: ``MLM, trans`` is the same as ``trans, MLM``.
 
     Raises:
         InputError: A text matches no cell.

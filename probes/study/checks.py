@@ -21,9 +21,10 @@ def check_cells(cells: Sequence[Cell]) -> None:
     """Check every stage of every cell.
 
     Raises:
-        InputError: A cell cannot run. Missing data sets of the catalogue come first (``MissingDataError``). Otherwise
-            the error of the first such cell is raised, with the number of cells that have the same error. If data is
-            missing, the hint lists all missing files and folders of the study.
+        InputError: A cell cannot run, or the record of the data is damaged. Missing data sets of the catalogue come
+            first (``MissingDataError``). Otherwise the error of the first such cell is raised, with the number of other
+            cells that have the same error. If the error is about missing data and several files and folders are
+            missing, the hint lists all of them.
     """
     if (missing := missing_data(missing_inputs(cells))) is not None:
         raise missing
@@ -60,7 +61,11 @@ class MissingDataError(InputError):
 
 
 def missing_data(absent: Sequence[str]) -> MissingDataError | None:
-    """Return the error for missing files and folders, or None if the catalogue of data sets has none of them."""
+    """Return the error for missing files and folders, or None if the catalogue of data sets has none of them.
+
+    Raises:
+        InputError: The record of the data is damaged.
+    """
     names = names_of(absent)
     if not names:
         return None

@@ -61,7 +61,7 @@ SHOWN = 5
 def describe_changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """Return the first SHOWN changes of settings as text, such as ``pretrain.steps: 20 → 40``, and count the others.
 
-    If no setting has changed, the text names a base file as the cause.
+    Keys in APART are not compared. If no setting has changed, the text names a base file as the cause.
     """
     found = list(changes(_compared(before), _compared(now)))
     return first_few(found, SHOWN, "; ") if found else "a base file has changed"

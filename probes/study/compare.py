@@ -67,7 +67,8 @@ def comparisons(entries: Sequence[Any]) -> list[Comparison]:
     ({'order': 'free', 'marking': 'case'}, {'order': 'free', 'marking': 'none'})
 
     Raises:
-        InputError: An entry does not have the form of a comparison. Its number comes first in the keys.
+        InputError: An entry does not have the form of a comparison, has equal conditions, or is a mapping that names an
+            axis of seeds. The number of the entry, from 0, comes first in the keys of the error.
     """
     found = []
     for number, entry in enumerate(entries):
@@ -112,7 +113,7 @@ def _label(value: Any) -> str:
 
 
 def check_comparisons(entries: Sequence[Any], cells: Sequence[Labels]) -> None:
-    """Raise InputError for a malformed comparison, and for one whose conditions the study does not have.
+    """Raise InputError for a malformed comparison, and for a comparison whose conditions the study does not have.
 
     Args:
         entries: The entries of ``compare``.

@@ -150,7 +150,7 @@ class StudyConfig(StrictModel):
         return value
 
     def contains(self, content: str) -> None:
-        """Store ``content``, the hash of all cell settings, which covers the content of ``base`` files."""
+        """Store ``content``, the hash of the names and settings of all cells, which covers ``base`` files."""
         self._content = content
 
     def beside(self, folder: Path) -> StudyConfig:
@@ -160,7 +160,8 @@ class StudyConfig(StrictModel):
             folder: Folder of the study file, where relative paths start.
 
         Raises:
-            InputError: A file cannot be read, or ``planned`` names a claim that no file has.
+            InputError: A paper, a table or a file of claims is missing or wrong, or ``planned`` names a claim that no
+                file has.
         """
         for name in self.papers:
             read_tables(name, folder)
@@ -179,13 +180,13 @@ class StudyConfig(StrictModel):
 
     @property
     def fingerprint(self) -> str:
-        """Hash of the name, the seeds and all cell settings. It is known after the grid is expanded."""
+        """Hash of the name, the seeds, and the names and settings of all cells. It is known after ``contains``."""
         assert self._content is not None, "the cells are expanded first"
         return fingerprint("study", format=FORMAT, name=self.name, seeds=self.seeds, cells=self._content)
 
 
 def check_part_name(root: str, name: str) -> None:
-    """Raise InputError if a task or probe cannot have a name. ``root`` is ``tasks`` or ``probes``.
+    """Raise InputError if a task or probe cannot have the name ``name``. ``root`` is ``tasks`` or ``probes``.
 
     The name must be a safe file name without a dot. Some names of probes are reserved (OF_RUNS).
     """

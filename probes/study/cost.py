@@ -130,10 +130,10 @@ class StudyCost:
 
 
 def study_cost(run: StudyRun) -> StudyCost:
-    """Return the cost of the unfinished stages of a run. Nothing is written.
+    """Return the cost of the unfinished stages of the chosen cells of a study. Nothing is written.
 
     Raises:
-        InputError: An option of Slurm is wrong.
+        InputError: An option of Slurm or the spec of a source is wrong.
     """
     stages, there = run.to_do(), run.store.root.absolute()
     while not there.exists():
@@ -143,7 +143,7 @@ def study_cost(run: StudyRun) -> StudyCost:
 
 
 def check_cost(run: StudyRun, name: Path) -> None:
-    """Check that the unfinished stages of a study do not exceed the limits of time and disk.
+    """Check that the unfinished stages of the chosen cells do not exceed the limits of time and disk.
 
     With ``--yes`` and for a smoke run, nothing is checked.
 
@@ -152,7 +152,8 @@ def check_cost(run: StudyRun, name: Path) -> None:
         name: The name or file of the study, for the error.
 
     Raises:
-        InputError: The forecast exceeds ``MOST_SECONDS`` or the free disk, or an option of Slurm is wrong.
+        InputError: The forecast exceeds ``MOST_SECONDS`` or the free disk, or an option of Slurm or the spec of a
+            source is wrong.
     """
     if run.options.yes or run.options.smoke or not run.to_do():
         return
@@ -167,10 +168,15 @@ def check_cost(run: StudyRun, name: Path) -> None:
 def stage_costs(stages: Sequence[Stage], keys: StageKeys, size: str | None = None) -> Iterator[StageCost]:
     """Yield the costs of stages. A fine-tuning that several stages share counts once.
 
+    Stages that neither train a model nor keep weights have no cost.
+
     Args:
         stages: The stages.
         keys: Cache of the keys of stages.
         size: Size of the study, which decides between the sources of data sets.
+
+    Raises:
+        InputError: The spec of a source is wrong.
     """
     fits = set[str]()
     for stage in stages:

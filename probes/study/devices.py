@@ -71,7 +71,10 @@ def gpu(name: str, number: int = 1) -> Device:
 
 
 def device_of(options: StudyOptions, machine: Machine) -> Device:
-    """Return the devices of a study: its GPUs, or else processor cores. With Slurm these are the devices of a job.
+    """Return the devices of a study: GPUs if it has any, else processor cores.
+
+    With Slurm these are the devices of one job that pretrains: one GPU, or the processors of the job. Otherwise they
+    are at most one GPU for each worker, or all cores.
 
     Raises:
         InputError: An option of Slurm is wrong.

@@ -92,10 +92,7 @@ class Draft:
     Attributes:
         values: The settings ``source`` and ``model``, or None for each that is not set.
         sections: Keys of a section → the section, or None if it is not set.
-        default_task: True if neither the study nor an axis names tasks, so that ``transfer`` has the only task.
-
-    Raises:
-        InputError: A section of the study is neither a mapping nor null.
+        default_task: True if neither the study nor an axis sets ``tasks``, so that ``transfer`` has the only task.
     """
 
     def __init__(self, study: StudyConfig) -> None:
@@ -112,8 +109,8 @@ class Draft:
         """Apply one change.
 
         Raises:
-            InputError: The study lacks the section of the key, the value has a wrong type, or a task or probe cannot
-                have its name.
+            InputError: The study lacks the section of the key, the value has a wrong type, a task or probe cannot have
+                its name, or a key of ``base`` is outside the list of base files or inside a single name.
         """
         try:
             self._apply(setting_keys(setting), setting.value)

@@ -34,14 +34,17 @@ def examples(
 ) -> list[Example]:
     """Return one sentence of each language of the finished pretrainings, at most LANGUAGES sentences.
 
-    The languages of a run show the same sentence if they share one. A language has no example if its data or its
-    tokenizer is no longer in the store.
+    Runs with the same training texts count once. The languages of a run show the same sentence if they share one. A
+    language has no example if its data or its tokenizer is missing from the store, or if the data is damaged.
 
     Args:
         cells: The cells of the study.
         of_cell: Name of a cell → name of a stage → key.
         done: Keys of the finished stages.
         store: The store of the study.
+
+    Raises:
+        InputError: The done.json of a run, or a record of the data, is missing or is not JSON.
     """
     found: dict[tuple[str, str], Example] = {}
     seen = set[tuple[str, ...]]()

@@ -100,7 +100,7 @@ def stores_of(folders: Iterable[Path]) -> list[Path]:
     """Return the stores of studies, each once.
 
     Raises:
-        InputError: A folder holds no study.
+        InputError: A folder holds no study that this version of synthlang can read.
     """
     return list(dict.fromkeys(_root(folder, read_record(folder)) for folder in folders))
 
@@ -185,7 +185,8 @@ def collect(folders: Iterable[Path], keep: str | None = None, dry_run: bool = Fa
         dry_run: True to delete nothing. The result then shows what would be deleted.
 
     Raises:
-        InputError: A folder holds no study, or the policy is unknown.
+        InputError: The policy is unknown, a folder holds no study that this version of synthlang can read, or a record
+            of the store, of one of its studies or of one of its runs cannot be read.
     """
     if keep is not None and keep not in POLICIES:
         hint = f"choose one of {', '.join(POLICIES)}"
@@ -290,11 +291,11 @@ def _reads_lost(stage: Stage, kept: str | None) -> bool:
 
 @dataclass(frozen=True)
 class Unused:
-    """A stage that no study needs.
+    """A stage that no study needs, or fine-tuned models that a stopped study left for sharing.
 
     Attributes:
-        folder: The folder of the stage.
-        label: Description of the stage.
+        folder: The folder of the stage or of the models.
+        label: Description of the stage or of the models.
         size: Size of the folder in bytes.
     """
 
@@ -318,7 +319,8 @@ def delete_unused(folders: Iterable[Path], dry_run: bool = False) -> list[Unused
         The deleted stages and fine-tuned models.
 
     Raises:
-        InputError: A folder holds no study.
+        InputError: A folder holds no study that this version of synthlang can read, or a record of the store, of one of
+            its studies or of one of its stages cannot be read.
     """
     found: list[Unused] = []
     for store, users in _users(folders, dry_run):

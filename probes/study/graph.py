@@ -21,8 +21,8 @@ class CellStage(NamedTuple):
     """A stage of a cell.
 
     Attributes:
-        name: Name in the cell and in ``study.json``: ``pretrain``, ``probe NAME``, ``probe NAME step N``,
-            ``transfer TASK seed N``.
+        name: Name in the cell and in ``study.json``: ``start``, ``pretrain``, ``second``, ``adjust``, ``tuned``,
+            ``alignment``, ``probe NAME``, ``probe NAME step N`` or ``transfer TASK seed N``.
         section: Keys of the config of the stage in the study file. The alignment has no config and no keys.
         stage: The stage, with its key.
     """

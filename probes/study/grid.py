@@ -64,7 +64,7 @@ class GridPoint:
 
 
 class SampleConfig(StrictModel):
-    """A random sample of the product, without replacement."""
+    """A random sample, without replacement, of the combinations that are not excluded."""
 
     cells: int = Field(ge=1)
     """Number of cells in the sample."""
@@ -130,11 +130,13 @@ class GridConfig(StrictModel):
         return {axis: distinct_labels(axis, of_axis) for axis, of_axis in values.items()}
 
     def points(self) -> list[GridPoint]:
-        """Return the combinations in the order of the YAML, the last axis fastest, the entries of ``include`` last.
+        """Return the combinations that become cells. The combinations of ``include`` are last.
+
+        Other combinations are in the order of the YAML, in which the last axis varies fastest.
 
         Raises:
-            InputError: An entry of exclude or include is empty, or names an axis, key, value or label that the grid
-                does not have. An entry of exclude matches no cell, or an entry of include has a malformed label.
+            InputError: An entry of exclude or include is empty, or has an unknown axis, key, value or label. An entry
+                of exclude matches no cell, or an entry of include has a malformed label.
         """
         labels = self._labels()
         axes: dict[str, list[Choice]] = {

@@ -26,7 +26,8 @@ def read_study(path: Path, assignments: Sequence[str] = ()) -> StudyConfig:
     grid. In a file with a base, null also removes an axis, a label, a task or a probe of the base.
 
     Raises:
-        InputError: A setting is wrong, or null stands for a name that the base does not have.
+        InputError: The study or its base cannot be read, a setting is wrong, an assignment is malformed, or null stands
+            for a name that the base does not have.
     """
     data = with_assignments(_inherited(path), assignments)
     if isinstance(data.get("grid"), Mapping):

@@ -22,7 +22,8 @@ class StudyOptions:
         executor: ``local`` (processes), ``in-process`` or ``slurm``.
         workers: Number of processes (default: one for each CUDA device, else one for each core, and at most one for
             each cell).
-        threads: Threads in each process (default: chosen by the width of the models and the number of cores).
+        threads: Threads in each process (default: OMP_NUM_THREADS, else chosen by the width of the models and the
+            number of cores).
         retry: Number of further tries of a failed stage.
         only: Texts that choose cells: a part of the name, or ``AXIS=LABEL``. Other cells keep their results.
         slurm: Options of Slurm, such as ``partition=gpu``.

@@ -27,8 +27,10 @@ class KindCounts:
         stages: Number of stages.
         done: Number of finished stages.
         shared: Number of stages that sharing between cells saves.
-        seconds: Expected seconds for the unfinished stages, one after another, or None without a measured stage.
-        measured: Number of finished stages in the store, whose mean time is the basis of ``seconds``.
+        seconds: Expected seconds for the unfinished stages, one after another, or None if there is no unfinished stage
+            or no measured stage.
+        measured: Number of stages in the store with a note, whose mean time is the basis of ``seconds``. It is 0 if
+            there is no unfinished stage.
     """
 
     kind: str

@@ -97,7 +97,7 @@ def read_record(folder: Path) -> dict[str, Any]:
     """Read the study.json of a folder.
 
     Raises:
-        InputError: The file is missing, is not the record of a study, or has another format.
+        InputError: The file is missing or cannot be read, is not the record of a study, or has another format.
     """
     path = folder / STUDY
     record = read_json(path)
@@ -133,7 +133,8 @@ def check_folder(folder: Path, study: StudyConfig) -> dict[str, Any] | None:
     A study is identified by its name, so it continues with changed settings.
 
     Raises:
-        InputError: The folder holds another study or other files.
+        InputError: The folder is a file, holds another study or other files, or has a record that cannot be read or has
+            another format.
     """
     if (folder / STUDY).exists():
         record = read_record(folder)
@@ -148,7 +149,7 @@ def check_folder(folder: Path, study: StudyConfig) -> dict[str, Any] | None:
 
 
 def _check_ours(folder: Path, ours: Collection[str], problem: str) -> None:
-    """Raise InputError if a folder has files other than ``ours`` and leftovers of a killed study."""
+    """Raise InputError if a path is a file, or a folder with files besides ``ours`` and leftovers of killed studies."""
     if not folder.exists():
         return
     if not folder.is_dir():
@@ -176,7 +177,7 @@ def check_can_write(folder: Path, what: str, otherwise: str) -> None:
 
 
 def check_store(root: Path) -> None:
-    """Raise InputError if a folder is not empty and is not a store of this version. Nothing is written."""
+    """Raise InputError if a path is a file, or a folder with files that is not a store of this version."""
     if (root / STUDIES).exists():
         _studies(root)
     elif any(root.glob("pretrain-*")):
@@ -214,6 +215,7 @@ def registered(store: Store, folder: Path) -> Iterator[None]:
 
     Raises:
         InputError: The list of studies in the store cannot be read, or has another format.
+        DiskError: The list cannot be written.
     """
     with store.lock(*LIST):
         path = store.root / STUDIES
@@ -231,6 +233,9 @@ def write_logs(folder: Path, cells: list[CellRecord], gone: Iterable[str] = ()) 
         folder: The folder of the study.
         cells: The cells of the study.
         gone: Names of former cells, whose logs are deleted.
+
+    Raises:
+        DiskError: A log cannot be written.
     """
     logs = folder / LOGS
     wanted = {cell.log_name: f"{cell.error}\n\n{cell.log}".rstrip() + "\n" for cell in cells if cell.status == "failed"}

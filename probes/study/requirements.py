@@ -34,7 +34,7 @@ class Measured:
     """The measured time of a whole study.
 
     Attributes:
-        hours: Time from start to end.
+        hours: Hours from start to end.
         on: The device.
     """
 
@@ -107,12 +107,14 @@ class Requirements:
 
     @property
     def measured(self) -> Measured | None:
-        """The measured time, or None."""
+        """The measured time, or None if the whole study was not measured."""
         return MEASURED.get(self.name)
 
 
 def requirements(size: str) -> Iterator[Requirements]:
     """Yield the requirements of all studies of the catalogue that have a size, in the order of the catalogue.
+
+    The working folder is a temporary folder until the generator ends.
 
     Args:
         size: ``paper``, ``lab`` or ``tiny``.

@@ -88,7 +88,8 @@ class StudyRun:
         changed: Description of the changes since the last start in this folder, or "" without changes.
 
     Raises:
-        InputError: The folder or the store holds other files, no cell matches ``only``, or a cell cannot run.
+        InputError: The folder holds another study, the folder or the store holds other files or has another format, no
+            cell matches ``only``, a cell cannot run, or a record of a finished stage cannot be read.
     """
 
     def __init__(self, study: StudyConfig, cells: Sequence[Cell], folder: Path, options: StudyOptions) -> None:
@@ -158,7 +159,7 @@ class StudyRun:
         """Update the set of finished stages from the store.
 
         Raises:
-            InputError: The record of the checksums of a stage is damaged, or its note cannot be read.
+            InputError: The record of the checksums of a stage, its note or its file ``dropped.json`` cannot be read.
         """
         self._looked = self._last_change()
         self.done = {key for key, stage in self.graph.stages.items() if is_done(self.store, stage)}
@@ -188,15 +189,17 @@ class StudyRun:
     def run(self, report: Report = silent, say: Say = unheard) -> ReportPaths:
         """Make every unfinished stage of the chosen cells, then write the report and return its paths.
 
-        A failed stage is recorded with its log, and the stages that do not need it continue. If nothing is left to do
-        and the report is up to date, nothing is written.
+        A failed stage is recorded with its log, and the stages that do not need it continue. If the option ``wait`` is
+        false, the stages are only submitted. If nothing is left to do and the report is up to date, nothing is written.
 
         Args:
             report: Function that receives the progress.
             say: Function that receives a line of text for the user.
 
         Raises:
-            InputError: Another process runs the study, or the executor cannot make stages.
+            InputError: Another process runs the study, the executor cannot make stages, or a record of the store or a
+                result cannot be read.
+            DiskError: A file of the study cannot be written.
             Stopped: After SIGTERM inside ``pretrain.stopping.watching``.
         """
         with only_writer(self.folder):
@@ -226,7 +229,10 @@ class StudyRun:
             return write_report(self.folder, say, says_excluded=False)  # the command prints them
 
     def _nothing_new(self) -> ReportPaths | None:
-        """Return the existing report if a start would change nothing, which saves seconds in large studies."""
+        """Return the existing report if a start would change nothing, else None.
+
+        In a large study, this check saves seconds of writing.
+        """
         if self._looked != self._last_change() or self.to_do():
             return None
         if json.loads(json.dumps(self._record())) != self._former:
@@ -234,7 +240,12 @@ class StudyRun:
         return newest_report(self.folder, self.study.model_dump(mode="json", include={"claims", "paper"}))
 
     def save(self) -> None:
-        """Write study.json, the logs of failed cells, and the tables of measurements."""
+        """Write study.json, the logs of failed cells, and the tables of measurements.
+
+        Raises:
+            InputError: The result of a finished stage is missing or is not JSON.
+            DiskError: A file cannot be written.
+        """
         self._fill_cells()
         self._write_record()
         write_logs(self.folder, self.cells, self._gone)

@@ -56,8 +56,9 @@ class Search:
         options: Options of the search.
 
     Raises:
-        InputError: An option is wrong, the store has another format, or the study cannot be searched. Such a study has
-            ``zip``, no axis, only excluded combinations, no pretraining, or no perplexity at a rung.
+        InputError: An option or a setting is wrong, the store has another format or holds other files, or the study
+            cannot be searched. Such a study has ``zip``, no axis, only excluded combinations, no pretraining, or no
+            perplexity at a rung.
 
     Attributes:
         store: The store of the stages.
@@ -96,7 +97,7 @@ class Search:
         return list(self._points.values())
 
     def run(self, stop: Flag, report: Report, say: Say) -> optuna.Study:
-        """Try cells until the number of trials is reached, and return the record of all trials.
+        """Try cells until the number of trials or of combinations is reached, and return the record of all trials.
 
         Several processes may share a search. A cell that fails with an InputError counts as a failed trial.
 
@@ -107,6 +108,7 @@ class Search:
 
         Raises:
             InputError: Optuna is not installed, or the list of studies in the store cannot be read.
+            DiskError: The list of studies or the table of trials cannot be written.
             Stopped: After ``stop`` was set, as by SIGTERM. The stopped trial is continued by the next start.
         """
         trials = self._opened()
@@ -182,6 +184,8 @@ class Search:
 
         Raises:
             TrialPruned: The cell is stopped at a rung, or the grid excludes it.
+            InputError: The cell is wrong or cannot be trained, or its perplexity at a rung or at the end is not finite.
+            Stopped: After ``stop`` was set.
         """
         import optuna
 
@@ -212,7 +216,12 @@ class Search:
         return perplexity
 
     def _train(self, stage: PretrainStage, until: int | None, stop: Flag, report: Report) -> float:
-        """Train a run up to the step ``until``, or to the end for None. Return the perplexity at this step."""
+        """Train a run up to the step ``until``, or to the end for None. Return the perplexity at this step.
+
+        Raises:
+            InputError: The run cannot be trained, or its perplexity at this step is missing or not finite.
+            Stopped: After ``stop`` was set.
+        """
         from probes.stages.making import make  # imports torch
 
         parent = f"validation/{stage.config.all_languages[0].name}"
@@ -251,7 +260,10 @@ class Search:
 
 
 def tried(trials: optuna.Study) -> list[optuna.trial.FrozenTrial]:
-    """Return the trials that were trained or failed, without the cells that the grid excludes."""
+    """Return the finished trials that were trained to a rung or to the end, or that failed with an InputError.
+
+    Trials that SIGTERM stopped, and combinations that the grid excludes, are left out.
+    """
     known = [t for t in trials.trials if t.state.is_finished()]
     return [t for t in known if ERROR in t.user_attrs or (t.intermediate_values and t.state.name != "FAIL")]
 

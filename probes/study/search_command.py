@@ -32,7 +32,7 @@ def search_command(name: Path, out: Path | None, options: SearchOptions, overrid
         overrides: Assignments ``KEY=VALUE`` that change the config of the study.
 
     Raises:
-        InputError: The study or an option is wrong, or an assignment changes nothing.
+        InputError: The study or an option is wrong, an assignment changes nothing, or Optuna is not installed.
         SystemExit: The search was stopped by SIGTERM (code 143).
     """
     config = sized(name, options.size)

@@ -45,7 +45,7 @@ class TimeLeft:
     def told(self) -> str:
         """Return the remaining time as text. The number of stages that run in parallel is assumed to stay the same.
 
-        The text is UNKNOWN until a stage of each remaining kind has been timed, and "" if no stage is left.
+        The text is UNKNOWN until a stage of each remaining kind and task has been timed, and "" if no stage is left.
         """
         if not self._left:
             return ""
@@ -58,5 +58,5 @@ class TimeLeft:
 
 
 def _kind(stage: Stage) -> tuple[str, str]:
-    """Return the kind and the task of a stage, which share a mean time."""
+    """Return the kind and the task (or "") of a stage. Stages with equal kinds and tasks have one mean time."""
     return stage.kind, str(getattr(getattr(stage, "config", None), "task", ""))

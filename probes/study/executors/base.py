@@ -26,7 +26,7 @@ class StageOutcome:
     Attributes:
         key: The key of the stage.
         error: The error in one line, or None if the stage is finished.
-        log: The traceback of the error.
+        log: The traceback of the error, or the last output of a process or job that died. It may be "".
     """
 
     key: str
@@ -41,6 +41,9 @@ class Executor(Protocol):
         """Start a stage whose parents are finished. A failed stage may be submitted again.
 
         ``cell`` is the name of the first cell that needs the stage, and precedes its lines of progress.
+
+        Raises:
+            InputError: No stage can be started.
         """
 
     def wait(self, report: Report, timeout: float) -> list[StageOutcome]:
@@ -61,7 +64,11 @@ class Detached(Executor, Protocol):
     """An executor whose stages continue after the runner has ended."""
 
     def submit_graph(self, stages: Sequence[Stage]) -> None:
-        """Submit unfinished stages, parents first. Each starts when its parents have succeeded."""
+        """Submit unfinished stages, parents first. Each starts when its parents have succeeded.
+
+        Raises:
+            InputError: Not all stages can be submitted.
+        """
 
 
 class _Unheard(BaseException):

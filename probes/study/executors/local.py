@@ -36,7 +36,7 @@ class InlineExecutor:
         self._given.append((stage, cell))
 
     def wait(self, report: Report, timeout: float) -> list[StageOutcome]:
-        """Run the submitted stage to its end."""
+        """Run the submitted stage to its end, and return its outcome, or [] if no stage was submitted."""
         del timeout
         if not self._given:
             return []
@@ -103,7 +103,7 @@ class LocalExecutor:
         self._running[receiving] = _Worker(process, stage, cell, device, written)
 
     def wait(self, report: Report, timeout: float) -> list[StageOutcome]:
-        """Forward progress until a stage ends or the time is over."""
+        """Forward progress until a stage ends or ``timeout`` seconds have passed, and return the outcomes."""
         deadline = time.monotonic() + timeout
         ended: list[StageOutcome] = []
         while self._running and not ended:

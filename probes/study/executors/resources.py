@@ -23,6 +23,8 @@ GPU_INFO = Path("/proc/driver/nvidia/gpus")
 def cuda_devices() -> list[str]:
     """Return the devices that this process may use, by their names in ``CUDA_VISIBLE_DEVICES``.
 
+    Without this variable, the names are numbers from 0.
+
     Devices are counted through the management library of the driver. Initialising CUDA would take memory on a device,
     and forked processes could not use it.
     """
@@ -58,7 +60,7 @@ def machine_of(
         executor: The name of the executor. Only ``local`` has several workers.
         workers: Number of processes (default: one for each device, else for each core, and at most one for each cell).
         cells: Number of cells.
-        threads: Threads in each process (default: ``threads_for`` an equal share of the cores).
+        threads: Threads in each process (default: ``threads_for`` the hidden size and an equal share of the cores).
         hidden: Hidden size of the widest model, or None if it is unknown.
     """
     devices = cuda_devices()

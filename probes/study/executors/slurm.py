@@ -135,7 +135,8 @@ class SlurmExecutor:
         assignments: Options of Slurm, as ``KEY=VALUE`` or ``KIND.KEY=VALUE``.
 
     Raises:
-        InputError: An option is wrong, this machine cannot submit jobs, or jobs.json has another format.
+        InputError: An option is wrong, this machine cannot submit jobs for this folder, or jobs.json cannot be read or
+            has another format.
 
     Attributes:
         options: The options of Slurm.
@@ -195,7 +196,8 @@ class SlurmExecutor:
         """Return the outcomes of ended stages. The disk is checked every second, the queue every ``poll`` seconds.
 
         Raises:
-            InputError: sbatch refuses a job for another reason than a limit on the number of jobs.
+            InputError: sbatch refuses a job for another reason than a limit on the number of jobs, or the record of a
+                job or the checksums of its stage cannot be read.
         """
         end = time.monotonic() + timeout
         while True:

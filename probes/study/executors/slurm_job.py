@@ -121,7 +121,7 @@ def run_file(path: Path, store: Path) -> StageOutcome:
     """Make the stage of a JSON file with one thread for each processor of the job. Progress goes to standard error.
 
     Raises:
-        InputError: The file is missing or is not JSON.
+        InputError: The file cannot be read or is not JSON.
     """
     from probes.stages.kinds import stage_from_json
 

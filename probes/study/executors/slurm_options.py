@@ -76,7 +76,7 @@ class SlurmOptions(Resources):
     """Kind of stage → resources of its jobs, written as KIND.KEY=VALUE."""
 
     def of(self, kind: str) -> Resources:
-        """Return the resources of a job of a kind."""
+        """Return the resources of a job that makes a stage of the kind ``kind``."""
         common = self.model_dump(mode="json", include=set(Resources.model_fields))
         return parse(Resources, common | self.kinds.get(kind, {}))
 
@@ -119,7 +119,7 @@ def read_options(assignments: Sequence[str]) -> SlurmOptions:
 
 
 def _value(key: str, text: str, assignment: str) -> Any:
-    """Return the value of an option: a number as in YAML, anything else as text."""
+    """Return the value of an option: None for ``null``, a number as in YAML, anything else as text."""
     if text == "null":
         return None
     is_number = SlurmOptions.model_fields[key].annotation in (int, float)
