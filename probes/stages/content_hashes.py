@@ -263,7 +263,7 @@ def _config_of_run(folder: Path) -> PretrainConfig | None:
 
 
 def _files_named(config: PretrainConfig, hashes: ContentHashes) -> list[Path]:
-    """Return the files behind the references of a run, except its initial model, or [] if one cannot be opened.
+    """Return the files behind the references of a run, except its initial model, or [] after an error.
 
     The run has its own weights and tokenizer, so the initial model is not read.
     """

@@ -70,8 +70,9 @@ class PretrainStage(Stage):
     def check(self, inputs: Inputs) -> None:
         """Raise InputError if the run cannot start as one process.
 
-        The config then has a key without effect, demands several processes, or has a number of rows that accumulation
-        does not divide. Otherwise a tracker or an input is missing, or the initial model does not fit.
+        The error is raised for a key without effect, for a demand of several processes, and for a number of rows that
+        is not a multiple of ``accumulation``. It is also raised for a missing tracker or input, and for an initial
+        model that does not fit.
         """
         from pretrain.trackers import check_trackers
         from pretrain.unread import check_read

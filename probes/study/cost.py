@@ -168,7 +168,7 @@ def check_cost(run: StudyRun, name: Path) -> None:
 def stage_costs(stages: Sequence[Stage], keys: StageKeys, size: str | None = None) -> Iterator[StageCost]:
     """Yield the costs of stages. A fine-tuning that several stages share counts once.
 
-    Stages that neither train a model nor keep weights have no cost.
+    Stages that neither train a model nor keep weights are left out.
 
     Args:
         stages: The stages.
