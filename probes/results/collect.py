@@ -131,7 +131,7 @@ class Tables:
         return {**result, **result.get("languages", {}).get(named.pop(), {})} if len(named) == 1 else result
 
     def _perplexities(self, cell: Cell, done: Collection[str]) -> dict[str, float]:
-        """Return the perplexities of the pretraining of a cell, or {} if it is not finished."""
+        """Return the perplexities of the pretraining of a cell, or {} if the pretraining is missing or unfinished."""
         key = self._of_cell[cell.name].get("pretrain")
         if cell.pretrain is None or key is None or key not in done:
             return {}
@@ -142,7 +142,10 @@ class Tables:
         return known
 
     def _logged_perplexities(self, cell: Cell, done: Collection[str]) -> list[Value]:
-        """Return the perplexities at the named steps of the pretraining of a cell, or [] if it is not finished."""
+        """Return the perplexities at the named steps of the pretraining of a cell.
+
+        The list is empty if the pretraining is missing or unfinished.
+        """
         key = self._of_cell[cell.name].get("pretrain")
         if cell.pretrain is None or key is None or key not in done:
             return []
@@ -152,7 +155,10 @@ class Tables:
         return self._logged[known]
 
     def _readings(self, cell: Cell, done: Collection[str]) -> list[Value]:
-        """Return the tokenizer statistics of the pretraining of a cell, or [] if it is not finished."""
+        """Return the tokenizer statistics of the pretraining of a cell.
+
+        The list is empty if the pretraining is missing or unfinished.
+        """
         key = self._of_cell[cell.name].get("pretrain")
         if cell.pretrain is None or key is None or key not in done:
             return []

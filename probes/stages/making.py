@@ -97,8 +97,9 @@ class Making:
     def reopen_run(self) -> None:
         """Prepare a run that is unfinished or damaged to continue.
 
-        If the last checkpoint is sound, nothing is trained and only the export is written again. A finished run without
-        a sound checkpoint starts again. A run that lost a file of its training, such as the log, also starts again.
+        The run continues from its last sound checkpoint. If this is the checkpoint of the last step, nothing is trained
+        and only the export is written again. A finished run without a sound checkpoint starts again. A run that lost a
+        file of its training, such as the log, also starts again.
 
         Raises:
             InputError: The record of the checksums of the run is damaged.

@@ -118,7 +118,7 @@ class StudyCost:
         return f"{'at least' if unknown else 'about'} {duration(self._seconds(device))} on {device.name}"
 
     def _amounts(self, kind: str, noun: str) -> Iterator[str]:
-        """Yield a line with the tokens of the stages of a kind, and one with the number of stages of unknown size."""
+        """Yield a line with the tokens of the stages of a kind, and a line on stages with unknown tokens."""
         stages = [stage for stage in self.stages if stage.kind == kind]
         known = [stage.tokens for stage in stages if stage.tokens is not None]
         if known:

@@ -33,7 +33,7 @@ LabelsOfValues = Mapping[str, Mapping[str, str]]
 
 @dataclass(frozen=True)
 class GridPoint:
-    """A combination of the grid: one choice of each axis. Each cell is built from one combination."""
+    """The choices that give one cell: a choice of each axis of the grid, or the choices of an entry of ``include``."""
 
     choices: tuple[Choice, ...]
 
