@@ -19,7 +19,7 @@ def read_columns(path: Path, columns: Mapping[str, pa.DataType], later: Collecti
     Args:
         path: The file.
         columns: Names and types of the columns.
-        later: Columns that earlier versions did not write. A missing one is filled with null.
+        later: Columns that earlier versions did not write. If such a column is missing, it is filled with null.
 
     Raises:
         InputError: The file cannot be read or is not Parquet, lacks a column, or has a column that cannot be cast to

@@ -56,10 +56,10 @@ TREE: Tree = {
 def probe_values(record: Mapping[str, Any]) -> Iterator[Value]:
     """Yield the finite numbers of the declared measures in the content of a probes.json.
 
-    The name of a measure is its path below ``probes``, such as ``words.scores.all.cosine.mean``, or its path from
-    TOGETHER. A list over layers or steps gives one value for each entry. A band of frequency adds its ranks to the path
-    (``words.bands.101-1000.scores…``). The name of the probed model, which differs from cell to cell, is replaced by
-    ``model``.
+    The name of a measure is its path below ``probes``, such as ``words.scores.all.cosine.mean``. The names of the
+    correlation of two probes begin with TOGETHER. A list over layers or steps gives one value for each entry. A band of
+    frequency adds its ranks to the path (``words.bands.101-1000.scores…``). The name of the probed model, which differs
+    from cell to cell, is replaced by ``model``.
     """
     results = {**record.get("probes", {}), TOGETHER: record.get(TOGETHER) or {}}
     return values_in(results, TREE, record.get("model"))

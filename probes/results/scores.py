@@ -54,7 +54,7 @@ def score_measure(name: str) -> Measure | None:
 
 
 def transfer_scores(result: Mapping[str, Any]) -> Iterator[tuple[str, float | None]]:
-    """Yield the scores of a transfer by name. The main scores are always yielded, with None for a missing one.
+    """Yield the scores of a transfer by name. The main scores are always yielded, with None if a score is missing.
 
     ``result`` is the JSON of a transfer, with ``scores`` by test set and the ``metric`` to read from them.
     """

@@ -106,7 +106,7 @@ class Draft:
         self.default_task = study.tasks is None
 
     def apply(self, setting: Setting) -> None:
-        """Apply one change.
+        """Apply a change of an axis to the settings of the cell.
 
         Raises:
             InputError: The study lacks the section of the key, the value has a wrong type, a task or probe cannot have

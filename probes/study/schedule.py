@@ -12,8 +12,8 @@ from probes.study.executors.base import StageOutcome
 class Schedule:
     """The state of every stage of a study.
 
-    The next stage is the first one, in the order of ``stages``, whose parents are all finished. If a stage fails, all
-    stages that need it fail too, and all others continue.
+    The next stage is the first stage, in the order of ``stages``, whose parents are all finished. If the last try of a
+    stage fails, all stages that need it fail too, and all others continue.
 
     Args:
         stages: All stages: key → stage, parents first and cell by cell, so that a started cell is finished first.

@@ -149,7 +149,7 @@ class Search:
         )
 
     def _pretraining(self, point: GridPoint) -> tuple[Cell, list[PretrainStage]]:
-        """Return the cell of a combination, and its pretrainings with the one of the initial model first.
+        """Return the cell of a combination, and its pretrainings, that of the initial model first.
 
         Raises:
             InputError: The cell is wrong or has no pretraining, or perplexity is not measured at a rung.
