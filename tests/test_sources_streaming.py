@@ -6,10 +6,9 @@ import gc
 import io
 import os
 import shutil
-import subprocess
 import sys
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +16,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import synthlang
+from pretrain.step import Step
+from probes import cli
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.export import export_language, run
 from synthlang.files import DiskError, read_json
 from synthlang.language import PARENT, parse_language
 from synthlang.parsing import ParsedSource
+from synthlang.parsing.chunks import CHUNK
 from synthlang.parsing.parse_command import write_parsed
 from synthlang.shards import write_shards
-from synthlang.sources import open_source
+from synthlang.sources import base, open_source
 from synthlang.sources.base import BATCH_SENTENCES, size_of
 from synthlang.store import Store
 from synthlang.strict_yaml import write_yaml
@@ -33,7 +36,8 @@ from synthlang.vocabularies import VocabularySpec, build_id_space
 from tests.data_server import DataServer, Fault, serving
 from tests.hub_folders import TEXT, datasets, jsonl, offline, parquet  # noqa: F401  a fixture
 from tests.refusals import refusal, refused
-from tests.runs import assert_same_run
+from tests.runs import assert_same_run, forked
+from tests.study_cases import command
 from tests.test_export import digest
 from tests.test_parsing import Chain
 from tests.tiny import PRETRAIN, changed
@@ -207,14 +211,15 @@ def frozen_objects() -> Iterator[None]:
 @pytest.mark.parametrize("work", [derived, packed, parsed])
 def test_a_stream_is_held_in_few_batches_however_long_it_is(work, tmp_path, monkeypatch):
     monkeypatch.setattr(run, "SHARD_BATCHES", 2)
+    monkeypatch.setattr(base, "BATCH_SENTENCES", CHUNK)  # much less text for as many batches
     most = []
-    for rows in (5_000, 20_000):
+    for rows in (5 * CHUNK // 2, 20 * CHUNK // 2):
         texts = {"text": [f"Sentence {i} is here. Next one!" for i in range(rows)]}
         folder = parquet(tmp_path / f"d{rows}", {"text": TEXT}, train=texts)
         source = Watched(open_source(f"hf:{folder}?streaming"))
         (tmp_path / str(rows)).mkdir()
         work(source, tmp_path / str(rows))
-        assert source.read >= rows * 2 / BATCH_SENTENCES
+        assert source.read >= rows * 2 / CHUNK
         most.append(source.most)
     assert most[0] == most[1] <= 3
 
@@ -223,51 +228,58 @@ def test_a_stream_is_held_in_few_batches_however_long_it_is(work, tmp_path, monk
 
 COMMIT = "c" * 40
 CARD = b"---\nconfigs:\n- config_name: en\n  data_files:\n  - split: train\n    path: en/train-*\n---\n"
-DERIVE = (
-    "import sys; from synthlang.export import run; run.SHARD_BATCHES = 1; import synthlang; "
-    "synthlang.derive(sys.argv[1], 'trans+inv', sys.argv[2], examples=0)"
-)
+FILES = "/{repo_id}/resolve/{revision}/"
 
 
 @pytest.fixture
-def hub() -> Iterator[DataServer]:
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DataServer]:
+    """A hub that this process uses, too."""
     with serving() as server:
         files = {"README.md": CARD}
         for part in range(4):
             buffer = io.BytesIO()
-            pq.write_table(pa.table({"text": [f"Row {part} {i} is long." for i in range(3000)]}), buffer)
+            pq.write_table(pa.table({"text": [f"Row {part} {i} is long." for i in range(2000)]}), buffer)
             files[f"en/train-0000{part}-of-00004.parquet"] = buffer.getvalue()
         server.repos["me/wiki", COMMIT] = files
+        use_hub(server.address, tmp_path / "home", monkeypatch.setattr)
         yield server
 
 
-def start(hub: DataServer, home: Path, spec: str, out: Path) -> subprocess.Popen[str]:
-    settings = {"HF_ENDPOINT": hub.address, "HF_HOME": str(home), "HF_HUB_OFFLINE": "0", "HF_HUB_DISABLE_XET": "1"}
-    command = [sys.executable, "-c", DERIVE, spec, str(out)]
-    return subprocess.Popen(command, env={**os.environ, **settings}, stderr=subprocess.PIPE, text=True)
+def use_hub(address: str, home: Path, change: Callable[[object, str, object], None] = setattr) -> None:
+    """Let the libraries, which may be loaded already, use a hub, and keep in ``home`` what they keep."""
+    places = {"ENDPOINT": address, "HUGGINGFACE_CO_URL_TEMPLATE": f"{address}{FILES}{{filename}}"}
+    for name, value in {**places, "HF_HUB_OFFLINE": False, "HF_HUB_CACHE": str(home / "hub")}.items():
+        change(sys.modules["huggingface_hub"].constants, name, value)
+    places = {"HF_ENDPOINT": address, "HUB_DATASETS_URL": f"{address}/datasets{FILES}{{path}}"}
+    for name, value in {**places, "HF_HUB_OFFLINE": False, "HF_DATASETS_CACHE": str(home / "datasets")}.items():
+        change(datasets.config, name, value)
 
 
-def derive(hub: DataServer, home: Path, spec: str, out: Path) -> str:
-    process = start(hub, home, spec, out)
-    told = process.communicate(timeout=120)[1]
-    assert process.returncode == 0, told
-    return told
+def nothing_is_stored(home: Path) -> bool:
+    return any(home.iterdir()) and not any(home.rglob("*.parquet")) and not any(home.rglob("*.arrow"))
 
 
-def test_a_killed_derivation_from_the_hub_ends_with_the_same_bytes(hub, tmp_path):
+def derive(address: str, home: Path, spec: str, out: Path) -> None:
+    """Derive a data set in a process that may be killed."""
+    use_hub(address, home)
+    run.SHARD_BATCHES = 1
+    synthlang.derive(spec, "trans+inv", out, examples=0)
+
+
+def test_a_killed_derivation_from_the_hub_ends_with_the_same_bytes(hub, tmp_path, monkeypatch):
     """Nothing of the text is stored, and the fingerprint has the commit behind the branch."""
+    monkeypatch.setattr(run, "SHARD_BATCHES", 1)
     home, out, name = tmp_path / "home", tmp_path / "out", "hf:me/wiki:en?streaming"
-    derive(hub, home, f"{name}&revision={COMMIT}", tmp_path / "whole")
-    assert not list(home.rglob("*.parquet")) and not list(home.rglob("*.arrow"))
+    synthlang.derive(f"{name}&revision={COMMIT}", "trans+inv", tmp_path / "whole", examples=0)
+    assert nothing_is_stored(home)
     hub.faults["en/train-00002-of-00004.parquet"].append(Fault(cut=1000, stall=True))
-    process = start(hub, home, name, out)
+    process = forked(derive, hub.address, home, name, out)
     assert hub.stalled.wait(60)
-    done = tmp_path / ".partial-out" / "done"
     process.kill()
-    process.communicate()
-    before = len(list(done.glob("*.json")))
-    assert 1 <= before < 6
-    derive(hub, home, name, out)
+    process.join()
+    before = len(list((tmp_path / ".partial-out" / "done").glob("*.json")))
+    assert 1 <= before < 4
+    synthlang.derive(name, "trans+inv", out, examples=0)
     assert digest(out / "data") == digest(tmp_path / "whole" / "data")
     manifests = [read_json(folder / "manifest.json") for folder in (out, tmp_path / "whole")]
     assert manifests[0]["fingerprint"] == manifests[1]["fingerprint"]
@@ -278,27 +290,22 @@ def test_a_hub_that_does_not_answer_is_one_line(tmp_path):
         open_source("hf:me/wiki?streaming")  # offline
 
 
-PRETRAIN_AND_DIE = """import os, sys
-from pretrain.step import Step
-train, last = Step.__call__, int(os.environ.get("DIE_AT", 0))
-def dies(self, step, batches):
-    if last and step == last:
-        os._exit(9)
-    return train(self, step, batches)
-Step.__call__ = dies
-from probes.cli import main
-main()
-"""
+def pretrain(address: str, home: Path, config: Path, out: Path, die_at: int = 0) -> None:
+    """Train in a process that may be killed, or ends at a step."""
+    use_hub(address, home)
+    train = Step.__call__
+
+    def dies(self: Step, step: int, batches: Any) -> Any:
+        return os._exit(9) if step == die_at else train(self, step, batches)
+
+    setattr(Step, "__call__", dies)  # noqa: B010 (a method)
+    sys.argv = ["synthlang", "pretrain", str(config), "--out", str(out)]
+    cli.main()
 
 
-def pretrain(hub: DataServer, home: Path, config: Path, out: Path, die_at: int = 0) -> subprocess.Popen[str]:
-    settings = {"HF_ENDPOINT": hub.address, "HF_HOME": str(home), "HF_HUB_OFFLINE": "0", "HF_HUB_DISABLE_XET": "1"}
-    command = [sys.executable, "-c", PRETRAIN_AND_DIE, "pretrain", str(config), "--out", str(out)]
-    environment = {**os.environ, **settings, "DIE_AT": str(die_at)}
-    return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
-
-
-def test_a_pretraining_on_a_stream_resumes_exactly_after_kills_in_the_stream_and_in_training(hub, tmp_path):
+def test_a_pretraining_on_a_stream_resumes_exactly_after_kills_in_the_stream_and_in_training(
+    hub, tmp_path, monkeypatch
+):
     """A killed reading of the stream starts again, and a killed training continues from its checkpoint."""
     [files] = hub.repos.values()
     for name in ("en/train-00002-of-00004.parquet", "en/train-00003-of-00004.parquet"):
@@ -308,18 +315,18 @@ def test_a_pretraining_on_a_stream_resumes_exactly_after_kills_in_the_stream_and
     config = tmp_path / "config.yaml"
     config.write_text(write_yaml(changed(PRETRAIN, source=f"hf:me/wiki:en?streaming&revision={COMMIT}")))
     home, out, whole = tmp_path / "home", tmp_path / "run", tmp_path / "whole"
-    assert pretrain(hub, home, config, whole).wait(300) == 0
+    assert command(monkeypatch, "pretrain", config, "--out", whole) == 0
     hub.faults["en/train-00001-of-00004.parquet"].append(Fault(cut=1000, stall=True))
-    process = pretrain(hub, home, config, out)
+    process = forked(pretrain, hub.address, home, config, out)
     assert hub.stalled.wait(300)
     process.kill()
-    process.communicate()
+    process.join()
     assert not (out / "checkpoints").exists()
-    assert pretrain(hub, home, config, out, die_at=5).wait(300) == 9
+    process = forked(pretrain, hub.address, home, config, out, 5)
+    process.join(300)
+    assert process.exitcode == 9
     assert [path.name for path in sorted((out / "checkpoints").iterdir())] and not (out / "done.json").exists()
-    process = pretrain(hub, home, config, out)
-    told = process.communicate(timeout=300)[1]
-    assert process.returncode == 0, told
+    assert command(monkeypatch, "pretrain", config, "--out", out) == 0
     assert_same_run(whole, out)
     assert read_json(out / "done.json")["fingerprint"] == read_json(whole / "done.json")["fingerprint"]
-    assert not list(home.rglob("*.parquet")) and not list(home.rglob("*.arrow")), "nothing of the text is stored"
+    assert nothing_is_stored(home)
