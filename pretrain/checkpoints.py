@@ -104,10 +104,10 @@ def latest_checkpoint(folder: Path, say: Say = unheard) -> Path | None:
         path = folder / f"step-{step}"
         if is_sound(path):
             return path
-        say(f"the checkpoint {path} is damaged (a file is missing or changed); using the previous one")
+        say(f"the checkpoint {path} is damaged or of another version; using the previous one")
     if steps:
-        hint = "delete the folder to start again"
-        raise InputError("all checkpoints are damaged", folder, hint=hint, code="damaged")
+        reason = "all checkpoints are damaged or of another version"
+        raise InputError(reason, folder, hint="delete the folder to start again", code="damaged")
     return None
 
 
@@ -216,7 +216,9 @@ def load_weights(path: Path, model: nn.Module) -> None:
     parameters = dict(model.named_parameters())
     if weights.keys() != parameters.keys():
         names = sorted(weights.keys() ^ parameters.keys())
-        reason = f"does not fit the model: only one of them has the weights {first_few(names, 3)}"
+        reason = (
+            f"does not fit the model: these weights are only in the file or only in the model: {first_few(names, 3)}"
+        )
         raise InputError(reason, path, hint="restore the config that the weights were trained with", code="conflict")
     for name, parameter in parameters.items():
         if weights[name].shape != parameter.shape:

@@ -53,8 +53,8 @@ def accelerator_of(unused: bool, **options: Any) -> Accelerator:
     from accelerate.utils import parse_flag_from_env
 
     if parse_flag_from_env("ACCELERATE_USE_FSDP"):
-        hint = "leave this option out, and set shard: true in the config"
-        raise InputError("the launch has the option --use_fsdp", hint=hint, code="unsupported")
+        hint = "leave FSDP out of the launch and its config; synthlang pretrain splits a model by the key shard: true"
+        raise InputError("FSDP of Accelerate is not supported", "--use_fsdp", hint=hint, code="unsupported")
     on_cpu = process_state().device.type == "cpu"  # called before Accelerator, which would not join processes on CPUs
     handlers = [DistributedDataParallelKwargs(find_unused_parameters=unused)]
     return Accelerator(cpu=on_cpu, kwargs_handlers=handlers, **options)
@@ -89,7 +89,8 @@ def should_compile(choice: str, device: torch.device, steps: int) -> bool:
             reason = f"compiling is not supported on the device {device.type}"
         if reason is not None:
             code: Code = "unsupported" if device.type not in ("cpu", "cuda") else "extra"
-            raise InputError(reason, keys="compile", hint="set compile: off", code=code)
+            hint = "set compile: off" if code == "unsupported" else "install it, or set compile: off"
+            raise InputError(reason, keys="compile", hint=hint, code=code)
         return True
     return choice == "auto" and device.type == "cuda" and steps >= ENOUGH_STEPS and _has_triton()
 

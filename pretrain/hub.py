@@ -80,8 +80,9 @@ class Base:
             return {}
         known: dict[str, int] = config.lang2id
         if sorted(known.values(), key=str) != sorted(range(config.n_langs), key=str):
-            reason = "lang2id does not number all of the n_langs languages"
-            raise InputError(reason, self.folder / CONFIG, hint="correct lang2id or n_langs", code="conflict")
+            reason = f"must number the languages from 0 to {config.n_langs - 1} (n_langs − 1)"
+            path, hint = self.folder / CONFIG, "correct lang2id or n_langs"
+            raise InputError(reason, path, keys="lang2id", hint=hint, code="conflict")
         return known
 
     @cached_property
@@ -223,7 +224,14 @@ def check_weights(base: Base) -> None:
 def _from_hub(name: str) -> Path:
     """Return the cached folder of a model on the hub, and download the model if needed."""
     from huggingface_hub import constants, snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OfflineModeIsEnabled
+    from huggingface_hub.errors import (
+        GatedRepoError,
+        HfHubHTTPError,
+        HFValidationError,
+        LocalEntryNotFoundError,
+        OfflineModeIsEnabled,
+        RepositoryNotFoundError,
+    )
 
     offline = constants.HF_HUB_OFFLINE
     try:
@@ -231,11 +239,18 @@ def _from_hub(name: str) -> Path:
     except HFValidationError as error:
         hint = "name a folder, or a model as USER/NAME"
         raise InputError("is neither a folder nor a name on the hub", name, hint=hint, code="format") from error
+    except (GatedRepoError, RepositoryNotFoundError) as error:
+        how, hint = "the hub has no public model of this name", "check the name, or run: hf auth login"
+        if isinstance(error, GatedRepoError):
+            how, hint = "access to it is restricted", "request access on its page of the hub, and run: hf auth login"
+        raise InputError(f"is neither a folder nor in the cache, and {how}", name, hint=hint, code="missing") from error
     except (LocalEntryNotFoundError, OfflineModeIsEnabled, HfHubHTTPError, OSError) as error:
-        how = "HF_HUB_OFFLINE is set" if offline else f"the download failed ({type(error).__name__})"
-        reason = f"is neither a folder nor in the cache, and {how}"
-        hint = f"check the name, and run with a network connection: hf download {name}"
-        raise InputError(reason, name, hint=hint, code="missing") from error
+        cause = f": {error.strerror}" if isinstance(error, OSError) and error.strerror else ""
+        how, hint = f"the download failed{cause}", "check the name, and run with a network connection"
+        if offline:
+            how, hint = "HF_HUB_OFFLINE is set", "check the name, or unset it and run with a network connection"
+        hint += f": hf download {name}"
+        raise InputError(f"is neither a folder nor in the cache, and {how}", name, hint=hint, code="missing") from error
 
 
 def load_model(base: Base) -> PreTrainedModel:

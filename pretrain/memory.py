@@ -35,7 +35,8 @@ def check_memory(config: PretrainConfig, processes: int, device: torch.device, i
         InputError: The device or the machine has too little memory.
     """
     weights, activations, rows = needed(config, processes, ids)
-    machine = memory_of_machine() // (processes if device.type == "cpu" else 1)
+    sharing = processes if device.type == "cpu" else 1
+    machine, each = memory_of_machine() // sharing, f" for each of the {processes} processes" if sharing > 1 else ""
     places = [("the machine", machine, weights + activations + rows)]
     if device.type == "cuda":
         total = int(torch.cuda.mem_get_info(device)[1])
@@ -47,8 +48,8 @@ def check_memory(config: PretrainConfig, processes: int, device: torch.device, i
                 hint = "make model.layers, model.hidden or model.feed_forward smaller"
             reason = (
                 f"a process needs at least {decimal(needs)} of memory (weights and optimizer {decimal(weights)}, "
-                f"activations {decimal(activations)}, rows of a step {decimal(rows)}), but {name} has {decimal(has)} "
-                "for it"
+                f"activations {decimal(activations)}, rows of a step {decimal(rows)}), but {name} has "
+                f"{decimal(has)}{each}"
             )
             raise InputError(reason, hint=hint, code="resources")
 

@@ -72,7 +72,9 @@ class Rows:
         if not bool(largest.isfinite().all()):
             row = rows.start + int((~largest.isfinite()).flatten().nonzero()[0])
             reason = f"row {row} of the {name} vectors has NaN or infinity, probably because training has diverged"
-            raise InputError(reason, hint="lower the learning rate and train again", code="damaged")
+            raise InputError(
+                reason, hint="use another model, or train this one with a lower learning rate", code="damaged"
+            )
         self.zero[rows] = (largest == 0).flatten()
         self._largest[rows] = largest.where(largest > 0, 1)
         lengths = (values / self._largest[rows]).norm(dim=1, keepdim=True)

@@ -163,7 +163,7 @@ def _parallel(
             raise InputError(
                 reason,
                 keys="parallel",
-                hint="give the same number to sentences that translate each other",
+                hint="give two texts in which sentence n of one translates sentence n of the other",
                 code="empty",
             )
     return found

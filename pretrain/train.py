@@ -26,7 +26,9 @@ def main(arguments: list[str] | None = None) -> int:
     from synthlang.files import user_path
 
     parser = arguments_of("pretrain.train", "Pretrain a model from a config.")
-    parser.add_argument("--out", type=user_path, help="Run folder (default: runs/NAME). An unfinished run continues.")
+    parser.add_argument(
+        "--out", type=user_path, metavar="PATH", help="Run folder (default: runs/NAME). An unfinished run continues."
+    )
     return exit_code(
         lambda given: run(given.config, given.out, given.set, given.smoke, given.threads), parser.parse_args(arguments)
     )
@@ -43,15 +45,18 @@ def arguments_of(prog: str, description: str) -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="New value for a config key (repeatable).",
+        help="New value for a config key. Dots separate nested keys (default: none; repeatable).",
     )
     parser.add_argument(
         "--threads",
         type=int,
-        help="Threads per process (default: OMP_NUM_THREADS, else chosen by model width and cores).",
+        metavar="N",
+        help="Number of CPU threads per process (default: OMP_NUM_THREADS, else chosen by model width and cores).",
     )
     parser.add_argument(
-        "--smoke", action="store_true", help="Smoke test: tiny settings, done in seconds, written to OUT-smoke."
+        "--smoke",
+        action="store_true",
+        help="Smoke test: tiny settings, done in seconds, written to OUT-smoke. Its scores mean nothing.",
     )
     return parser
 

@@ -105,7 +105,7 @@ def _check_parse(executor: str, workers: int | None, retry: int, job_sentences: 
         option = "--retry" if retry else "--job-sentences"
         raise InputError("the option is for Slurm only", option, hint="add --executor slurm", code="no_effect")
     if workers is not None and executor == "in-process":
-        reason, hint = "the option has no effect on a single process", "leave it out, or use --executor local"
+        reason, hint = "the option has no effect on a single process", "leave the option out, or use --executor local"
         raise InputError(reason, "--workers", hint=hint, code="no_effect")
 
 

@@ -142,7 +142,8 @@ def main() -> None:
         print(f"error: {_with_source(error)}", file=sys.stderr)
         raise SystemExit(2) from None
     except OSError as error:
-        print(f"error: {error.filename or 'file system'}: {error.strerror or error}", file=sys.stderr)
+        hint = "; change the permissions, or choose another path" if isinstance(error, PermissionError) else ""
+        print(f"error: {error.filename or 'file system'}: {error.strerror or error}{hint}", file=sys.stderr)
         raise SystemExit(2) from None
     except SystemExit as end:
         if end.code == 130:  # the code of typer for Ctrl-C

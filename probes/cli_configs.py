@@ -19,11 +19,10 @@ def configs(
         str | None,
         argument(
             "Kind to list (runs, studies, …), or entry to print (default: all kinds).",
-            metavar="[KIND]",
-            **one_of(*CATALOGUE),
+            **one_of(*CATALOGUE) | {"metavar": "KIND"},
         ),
     ] = None,
-    name: Annotated[str | None, argument("Entry of this kind to print (default: none).", metavar="[NAME]")] = None,
+    name: Annotated[str | None, argument("Entry of this kind to print (default: none).", metavar="NAME")] = None,
     search: Annotated[
         str | None,
         option("Text to find in names (without sizes) and one-line descriptions (default: none).", metavar="TEXT"),

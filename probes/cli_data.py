@@ -39,7 +39,7 @@ Size = Annotated[
         **one_of(*SIZES),
     ),
 ]
-To = Annotated[Path, option("Folder of the data (default: data).")]
+To = Annotated[Path, option("Folder of the data.")]
 
 
 @data.command("list")
@@ -73,7 +73,7 @@ def fetch(
         ),
     ] = False,
     workers: Annotated[
-        int, option("Worker processes of the steps. The output is identical for any number (default: 1).", min=1)
+        int, option("Number of worker processes of the steps. The output is identical for any number.", min=1)
     ] = 1,
     yes: Annotated[bool, option("Consent to the download and the steps, without a question.", "--yes")] = False,
 ) -> None:

@@ -92,13 +92,15 @@ def parse(
     engine: Annotated[Literal["spacy", "stanza"], option("Parser: spacy or stanza.")] = "spacy",
     model: Annotated[
         str | None,
-        option("Model: spaCy pipeline, Stanza language or folder (default: en_core_web_sm or en)."),
+        option("Model: spaCy pipeline, Stanza language or folder (default: en_core_web_sm for spacy, en for stanza)."),
     ] = None,
     tokens: Annotated[
         Literal["source", "engine"],
         option("Tokenization: source (keep its words) or engine (split words and sentences again)."),
     ] = "source",
-    morphology: Annotated[bool, option("Add morphological features and lemmas.", "--morphology")] = False,
+    morphology: Annotated[
+        bool, option("Morphological features and lemmas, in addition to tags and trees.", "--morphology")
+    ] = False,
     executor: Annotated[
         str,
         option("Executor: local (worker processes), in-process (this process) or slurm (jobs).", **one_of(*EXECUTORS)),
@@ -112,9 +114,9 @@ def parse(
     ] = None,
     slurm: Slurm = [],  # noqa: B006  typer copies it
     no_wait: NoWait = False,
-    retry: Annotated[int, option("Number of retries of a failed Slurm job.", min=0)] = 0,
+    retry: Annotated[int, option("Number of retries of a failed job of --executor slurm.", min=0)] = 0,
     job_sentences: Annotated[
-        int | None, option("Number of sentences for each Slurm job (default: 100,000).", min=1)
+        int | None, option("Number of sentences for each job of --executor slurm (default: 100,000).", min=1)
     ] = None,
     cache: Cache = None,
 ) -> None:
@@ -153,7 +155,7 @@ def push(
             metavar="OWNER[/PREFIX]",
         ),
     ] = None,
-    public: Annotated[bool, option("Visibility of new repositories (default: private).", "--public/--private")] = False,
+    public: Annotated[bool, option("Visibility of new repositories.", "--public/--private")] = False,
     partial: Annotated[
         bool,
         option(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import probes
-from probes.cli_options import Model, Set, Threads, argument, names_of, option
+from probes.cli_options import Model, Set, Threads, argument, names_of, one_of, option
 
 
 def probe(
@@ -27,13 +27,17 @@ def probe(
     language: Annotated[
         str | None,
         option(
-            "Language to compare with the source language (default for a run: first derived or only other language).",
+            "Language to compare with the source language: one of the run, or a derived one such as trans+inv "
+            "(default for a run: first derived or only other language).",
             metavar="SPEC",
         ),
     ] = None,
     checkpoints: Annotated[
         str | None,
-        option("Checkpoints of the run to probe: selected, or all that it keeps (default: selected).", metavar="WHICH"),
+        option(
+            "Checkpoints of the run to probe: selected, or all of them (default: as in the config, else selected).",
+            **one_of("selected", "all"),
+        ),
     ] = None,
     out: Annotated[Path | None, option("Folder for the results (default for a run: RUN/probes).")] = None,
     threads: Threads = None,
@@ -150,8 +154,8 @@ def correlate(
         str, option("Comma-separated coefficients: spearman, kendall, pearson.")
     ] = "spearman,kendall,pearson",
     level: Annotated[float, option("Confidence level of the intervals.")] = 0.95,
-    out: Annotated[Path | None, option("JSON file to write (default: none).")] = None,
-    figure: Annotated[Path | None, option("SVG file to write (default: none).")] = None,
+    out: Annotated[Path | None, option("JSON file for the coefficients (default: none).")] = None,
+    figure: Annotated[Path | None, option("SVG file for a scatter plot (default: none).")] = None,
 ) -> None:
     """Correlate two columns of results. A permutation test gives p, and the bootstrap an interval."""
     groups = {"by": by, "block": block, "cluster": cluster}

@@ -37,12 +37,18 @@ def study(
     store: Annotated[Path | None, option(f"{SHARED} (default: that of the last start, else OUT/stages).")] = None,
     size: Size = None,
     executor: Annotated[
-        str, option("Executor: local (processes), in-process or slurm.", **one_of(*EXECUTORS))
+        str,
+        option(
+            "Executor: local (worker processes), in-process (no worker) or slurm (jobs of a cluster).",
+            **one_of(*EXECUTORS),
+        ),
     ] = "local",
     workers: Annotated[
         int | None,
         option(
-            "Number of worker processes (default: one per CUDA device or else per core, at most one per cell).", min=1
+            "Number of processes of --executor local (default: one per CUDA device or else per core, at most one per "
+            "cell).",
+            min=1,
         ),
     ] = None,
     retry: Annotated[int, option("Number of retries of a failed stage.", min=0)] = 0,
@@ -109,13 +115,18 @@ def search(
     ] = None,
     store: Annotated[Path | None, option(f"{SHARED} (default: OUT/stages).")] = None,
     size: Size = None,
-    trials: Annotated[int, option("Total number of cells to try.", min=1)] = 20,
+    trials: Annotated[
+        int, option("Total number of cells to try, including those of an earlier start of the search.", min=1)
+    ] = 20,
     first_rung: Annotated[
         int | None,
         option("Training steps before the first rung of successive halving (default: none, no halving).", min=1),
     ] = None,
     reduction: Annotated[int, option("Reduction factor N: the best 1/N trials of each rung continue.", min=2)] = 3,
-    sampler: Annotated[str, option("Sampler: random (without replacement) or tpe.", **one_of(*SAMPLERS))] = "random",
+    sampler: Annotated[
+        str,
+        option("Sampler: random (without replacement) or tpe (tree-structured Parzen estimator).", **one_of(*SAMPLERS)),
+    ] = "random",
     seed: Annotated[int, option("Seed of the sampler.", min=0)] = 0,
     overrides: Set = [],  # noqa: B006
 ) -> None:
@@ -153,7 +164,11 @@ def gc(
     folders: Folders,
     keep: Annotated[
         str | None,
-        option("Weights to keep: checkpoints (all), final, or results (none) (default: key keep of each study)."),
+        option(
+            "Weights to keep: checkpoints (all), final (exports, last and best checkpoint) or results (none) (default: "
+            "key keep of each study).",
+            **one_of("checkpoints", "final", "results"),
+        ),
     ] = None,
     unused: Annotated[
         bool, option("Deletion of stages that no study uses, in addition to weights.", "--unused")

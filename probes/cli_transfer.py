@@ -23,7 +23,10 @@ def transfer(
     ] = None,
     train: Annotated[
         str | None,
-        option("Training items in the source language (default: from the text of the run).", metavar="SOURCE"),
+        option(
+            "Training items in the source language (default: those of the config, else the text of the run).",
+            metavar="SOURCE",
+        ),
     ] = None,
     dev: Annotated[
         str | None,
@@ -36,7 +39,12 @@ def transfer(
         str | None, option("Test items (default: test split of the training items).", metavar="SOURCE")
     ] = None,
     language: Annotated[
-        str | None, option("Target language (default for a run: first derived language).", metavar="SPEC")
+        str | None,
+        option(
+            "Target language: one of the run, or a derived one such as trans+inv (default for a run: first derived "
+            "language).",
+            metavar="SPEC",
+        ),
     ] = None,
     target_train: Annotated[
         str | None,
@@ -45,13 +53,14 @@ def transfer(
     target_dev: Annotated[
         str | None,
         option(
-            "Items for model selection in a natural target language (default: from --target-train).",
+            "Items for model selection in a natural target language (default: dev split of --target-train, or else its "
+            "last tenth).",
             metavar="SOURCE",
         ),
     ] = None,
     target_test: Annotated[
         str | None,
-        option("Test items in a natural target language (default: none).", metavar="SOURCE"),
+        option("Test items in a natural target language (default: none, test items are derived).", metavar="SOURCE"),
     ] = None,
     seeds: Annotated[
         int, option("Number of fine-tuning seeds, from 0. A later call with more seeds only runs the new ones.", min=1)
@@ -98,15 +107,28 @@ def compare(
     results: Annotated[list[Path], argument("JSON files of synthlang transfer, the baseline first.")],
     metric: Annotated[list[str], option("Score to compare (default: the main score of the task; repeatable).")] = [],  # noqa: B006
     test: Annotated[
-        list[str], option("Test set to compare: parent, zs, sup, … (default: the sets in all files; repeatable).")
+        list[str],
+        option(
+            "Test set to compare: parent (source language), zs or sup (target language), or another one of the files "
+            "(default: the sets in all files; repeatable).",
+        ),
     ] = [],  # noqa: B006
-    correction: Annotated[str, option("Correction for multiple comparisons: holm, bh or none.")] = "holm",
-    rounds: Annotated[int, option("Number of permutations.", min=1)] = 1000,
+    correction: Annotated[
+        str,
+        option(
+            "Correction for multiple comparisons: holm, bh (Benjamini–Hochberg) or none.",
+            **one_of("holm", "bh", "none"),
+        ),
+    ] = "holm",
+    rounds: Annotated[int, option("Number of permutations of each permutation test.", min=1)] = 1000,
     swap: Annotated[
         str,
-        option("Unit to permute: prediction (as in the papers) or item (with its predictions of all seeds)."),
+        option(
+            "Unit to permute: prediction (as in the papers) or item (with its predictions of all seeds).",
+            **one_of("prediction", "item"),
+        ),
     ] = "prediction",
-    out: Annotated[Path | None, option("JSON file to write (default: none).")] = None,
+    out: Annotated[Path | None, option("JSON file for the tests (default: none).")] = None,
 ) -> None:
     """Test whether results differ from a baseline.
 

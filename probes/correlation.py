@@ -22,9 +22,10 @@ from probes.report.data import FAILED, read_study
 from probes.results.read import distinct
 from probes.statistics import COEFFICIENTS, Correlation, CorrelationKind, correlation
 from probes.study.record import STUDY
-from synthlang.errors import InputError
+from synthlang.errors import InputError, did_you_mean
 from synthlang.files import atomic_file, no_such, read_lines, write_json
 from synthlang.rng import key_of
+from synthlang.wording import plural
 
 Row = dict[str, str]
 Names = tuple[str, ...]
@@ -120,13 +121,17 @@ def _csv(path: Path) -> list[Row]:
     reader = csv.DictReader(line + "\n" for _, line in read_lines(path))
     names = list(reader.fieldnames or ())
     if not names or len(set(names)) < len(names):
-        reason, hint = "the first line has no column names, or has one of them twice", "give each column its own name"
-        raise InputError(reason, path, 1, hint=hint, code="format")
+        twice = [name for name, count in Counter(names).items() if count > 1]
+        reason = f"two columns have the name {twice[0]!r}" if twice else "the first line has no column names"
+        raise InputError(reason, path, 1, hint="give each column its own name", code="format")
     rows = []
     try:
         for row in reader:
             if None in row or None in row.values():
-                reason = f"the number of values differs from the {len(names)} columns of the first line"
+                count = sum(value is not None for name, value in row.items() if name is not None) + len(
+                    row.get(None) or ()
+                )
+                reason = f"the line has {plural(count, 'value')}, but the first line has {plural(len(names), 'column')}"
                 hint = "add the missing value, or quote a value that contains a comma"
                 raise InputError(reason, path, reader.line_num, hint=hint, code="format")
             rows.append(dict(row))
@@ -270,6 +275,16 @@ class CorrelateOptions:
         return CorrelateOptions(x, y, _split(by), _split(block), clusters, kinds, level)  # type: ignore[arg-type]
 
 
+def _check_columns(options: CorrelateOptions, cluster: Names, columns: Names, files: int) -> None:
+    """Check that all ``files`` have the columns of the options."""
+    named = {"x": (options.x,), "y": (options.y,), "by": options.by, "block": options.block, "cluster": cluster}
+    for option, name in ((option, name) for option, names in named.items() for name in names):
+        if name not in columns:
+            hint = f"{did_you_mean(name, columns)}choose from {', '.join(columns)}"
+            reason = "the table has no such column" if files == 1 else "not all tables have this column"
+            raise InputError(reason, f"--{option} {name}", hint=hint, code="unknown")
+
+
 def correlate_command(
     files: Sequence[Path], options: CorrelateOptions, out: Path | None, figure: Path | None
 ) -> list[GroupCorrelation]:
@@ -289,10 +304,7 @@ def correlate_command(
 
     table = read_tables(files)
     cluster = (CELL,) * (CELL in table.columns) if options.cluster is None else options.cluster
-    asked = (options.x, options.y, *options.by, *options.block, *cluster)
-    if missing := [name for name in asked if name not in table.columns]:
-        hint = f"choose from {', '.join(table.columns)}"
-        raise InputError(f"the tables have no column {', '.join(missing)}", hint=hint, code="unknown")
+    _check_columns(options, cluster, table.columns, len(files))
     rows, reasons = _usable(table, options)
     reasons |= {"an earlier file has the same row": table.doubles} if table.doubles else {}
     for reason, count in reasons.items():
@@ -379,7 +391,7 @@ def _usable(table: _Tables, options: CorrelateOptions) -> tuple[list[Row], dict[
     if not rows:
         said = ", ".join(f"{reason}: {count:,}" for reason, count in reasons.items())
         reason = f"no row has a number in both {options.x} and {options.y} ({said})"
-        raise InputError(reason, hint="choose columns with numbers", code="empty")
+        raise InputError(reason, hint="choose columns with numbers, or other tables", code="empty")
     return rows, dict(reasons)
 
 

@@ -174,7 +174,7 @@ def _ask(plan: Fetch) -> bool:
         InputError: There is no terminal.
     """
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        reason = "the download needs your consent, but there is no terminal to ask on"
+        reason = "the download needs your consent, which cannot be given without a terminal"
         raise InputError(reason, "synthlang data fetch", hint="add --yes", code="missing")
     steps = f", run {plural(sum(len(job.steps) for job in plan.jobs), 'step')}"
     what = f"Download {total(plan.to_download)}{steps}, and write {plural(len(plan.jobs), 'data set')}? [y/N] "

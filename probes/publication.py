@@ -179,11 +179,15 @@ def _names(to: str, record: Mapping[str, Any]) -> tuple[str, str]:
         if not prefix:
             hint = "name a prefix, as OWNER/PREFIX"
             raise InputError(
-                f"the study's name {name!r} has no letter for repositories", "--to", hint=hint, code="format"
+                f"the study's name {name!r} has no letter (A–Z) or digit for a repository",
+                "--to",
+                hint=hint,
+                code="format",
             )
     if len(f"{owner}/{prefix}-results") + KEY > LONGEST:
         hint = "name a shorter prefix, as OWNER/PREFIX"
-        raise InputError(f"{owner}/{prefix} is too long for the names of repositories", "--to", hint=hint, code="range")
+        reason = f"{owner}/{prefix} is too long, since a name on the hub has at most {LONGEST} characters"
+        raise InputError(reason, "--to", hint=hint, code="range")
     return owner, prefix
 
 

@@ -70,8 +70,9 @@ def _study_plan(folder: Path, repo: str | None, to: str | None, partial: bool) -
         InputError: ``to`` is missing, ``repo`` is given, or the study is unfinished or damaged.
     """
     if to is None:
-        hint = f"name their owner: synthlang push {folder} --to OWNER, or --to OWNER/PREFIX"
-        raise InputError("a study becomes several repositories", folder, hint=hint, code="missing")
+        reason = "a study becomes several repositories, whose owner is not named"
+        hint = f"run: synthlang push {folder} --to OWNER, or --to OWNER/PREFIX"
+        raise InputError(reason, folder, hint=hint, code="missing")
     if repo is not None:
         hint = f"leave out {repo}, or name the beginning of all names: --to OWNER/PREFIX"
         reason = "a study becomes several repositories, so one name does not suffice"
@@ -95,7 +96,7 @@ def _repository(folder: Path, repo: str | None, to: str | None, partial: bool) -
                 code="no_effect",
             )
     if repo is None:
-        hint = f"name it: synthlang push {folder} OWNER/NAME"
+        hint = f"run: synthlang push {folder} OWNER/NAME"
         raise InputError("no repository is named", folder, hint=hint, code="missing")
     return (data_set_repository if (folder / MANIFEST).exists() else model_repository)(folder, repo)
 

@@ -388,10 +388,21 @@ def _parser() -> argparse.ArgumentParser:
         choices=["hf"],
         help="Training step to compare with: hf, the Trainer of transformers (default: none).",
     )
-    parser.add_argument("--model", choices=[*OBJECTIVES], default="roberta", help="Model kind (default: %(default)s).")
+    parser.add_argument(
+        "--model",
+        choices=[*OBJECTIVES],
+        default="roberta",
+        help="Kind of the model: roberta (encoder) or gpt2 (decoder) (default: %(default)s).",
+    )
     parser.add_argument("--objectives", action="store_true", help="Comparison of each objective with MLM or CLM.")
     parser.add_argument("--packings", action="store_true", help="Comparison of each packing with streams.")
-    parser.add_argument("--shape", choices=[*SHAPES], default="v16k", help="Shape of the model (default: %(default)s).")
+    parser.add_argument(
+        "--shape",
+        choices=[*SHAPES],
+        default="v16k",
+        help="Sizes of the model and the batch: v16k (16,000 tokens, width 256), quickstart (as in that study), "
+        "align_mlm (as in the paper) or tiny (default: %(default)s).",
+    )
     precision = (
         "Precisions to measure (default: both). The ratio compares our faster one with the first one of the Trainer."
     )
@@ -400,13 +411,13 @@ def _parser() -> argparse.ArgumentParser:
         "--compile",
         choices=["auto", "on", "off"],
         default="auto",
-        help="Use of torch.compile in our step (default: %(default)s).",
+        help="Use of torch.compile in our step: auto (on CUDA), on or off (default: %(default)s).",
     )
     parser.add_argument(
         "--repeats",
         type=int,
         default=3,
-        help="Number of repeats. The measurements take turns (default: %(default)s).",
+        help="Number of repeats of each measurement, which take turns (default: %(default)s).",
     )
     parser.add_argument("--steps", type=int, default=13, help="Number of steps in a run (default: %(default)s).")
     parser.add_argument(
@@ -423,7 +434,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     options.objective = OBJECTIVES[options.model][0]
     if min(options.repeats, options.warmup) < 1 or options.steps <= options.warmup:
-        parser.error("--repeats and --warmup must be at least 1, --steps more than --warmup")
+        given = f"--repeats {options.repeats}, --warmup {options.warmup} and --steps {options.steps}"
+        parser.error(f"{given} are too small: --repeats and --warmup must be at least 1, --steps more than --warmup")
     result: Figures = {"settings": _settings(options)}
     if options.against:
         result |= _against(options, result["settings"])

@@ -364,12 +364,12 @@ def parser_of() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m probes.bench", description=__doc__)
     _add_probes(parser)
     _add_fine_tuning(parser)
-    parser.add_argument("--threads", type=int, help="Number of threads (default: the default of torch).")
+    parser.add_argument("--threads", type=int, help="Number of CPU threads (default: chosen by torch).")
     parser.add_argument(
         "--repeats",
         type=int,
         default=3,
-        help="Number of repeats. The measurements take turns (default: %(default)s).",
+        help="Number of repeats of each measurement, which take turns (default: %(default)s).",
     )
     parser.add_argument("--out", type=Path, help="JSON file for the results (default: standard output only).")
     return parser
@@ -381,30 +381,41 @@ def _add_probes(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--n",
         type=int,
-        help="Number of vectors per language for --probe (default: 40000 for alignment, 200000 for retrieval).",
+        help="Number of vectors per language for --probe (default: 40,000 for alignment, 200,000 for retrieval).",
     )
     parser.add_argument(
-        "--d", type=int, default=512, help="Dimension of the vectors of a probe (default: %(default)s)."
+        "--d",
+        type=int,
+        default=512,
+        help="Dimension of the vectors for --probe alignment and retrieval (default: %(default)s).",
     )
     parser.add_argument(
-        "--cka-layers", type=int, default=9, help="Number of layers of each model (default: %(default)s)."
+        "--cka-layers",
+        type=int,
+        default=9,
+        help="Number of layers of each model for --probe cka (default: %(default)s).",
     )
     parser.add_argument(
-        "--cka-sentences", type=int, default=10_000, help="Number of sentences of CKA (default: %(default)s)."
+        "--cka-sentences", type=int, default=10_000, help="Number of sentences for --probe cka (default: %(default)s)."
     )
-    parser.add_argument("--cka-width", type=int, default=768, help="Hidden size of each model (default: %(default)s).")
+    parser.add_argument(
+        "--cka-width", type=int, default=768, help="Hidden size of each model for --probe cka (default: %(default)s)."
+    )
     parser.add_argument(
         "--cka-memory",
         type=int,
         default=MEMORY // 2**20,
-        help="Memory limit of the products of CKA in MB (default: %(default)s).",
+        help="Memory limit of the matrix products for --probe cka, in MiB (default: %(default)s).",
     )
 
 
 def _add_fine_tuning(parser: argparse.ArgumentParser) -> None:
     """Add the options for measurements of fine-tuning."""
     parser.add_argument(
-        "--task", choices=["pos", "ner", "nli"], default="pos", help="Task to fine-tune on (default: %(default)s)."
+        "--task",
+        choices=["pos", "ner", "nli"],
+        default="pos",
+        help="Task to fine-tune on: pos (tags), ner (entities) or nli (inference) (default: %(default)s).",
     )
     parser.add_argument(
         "--data", default=DATA, help="Training items, as for synthlang transfer --train (default: %(default)s)."
@@ -439,6 +450,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser = parser_of()
     options = parser.parse_args(arguments)
     if min(options.repeats, options.items, options.epochs, options.rows, options.d, options.n or 1) < 1:
-        parser.error("--repeats, --items, --epochs, --rows, --n and --d must be at least 1")
+        names = ("repeats", "items", "epochs", "rows", "n", "d")
+        wrong = next(name for name in names if getattr(options, name) is not None and getattr(options, name) < 1)
+        parser.error(f"--{wrong} must be at least 1, not {getattr(options, wrong)}")
     tell(_probe(options) if options.probe else _task(options), options.out)
     return 0

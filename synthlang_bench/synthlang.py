@@ -310,8 +310,10 @@ def _measure(options: Namespace, folder: Path) -> Figures:
 def main(arguments: list[str] | None = None) -> int:
     """Measure speed and memory by the arguments, and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m synthlang.bench", description="Measure speed and memory.")
-    parser.add_argument("--text", type=Path, help="Text file (default: generated text).")
-    parser.add_argument("--conllu", type=Path, help="CoNLL-U file or folder (default: mini-english).")
+    parser.add_argument("--text", type=Path, help="Text file to measure (default: generated text).")
+    parser.add_argument(
+        "--conllu", type=Path, help="CoNLL-U file or folder to measure (default: trees of builtin:mini-english)."
+    )
     parser.add_argument(
         "--workers",
         type=int,
@@ -326,7 +328,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, help="JSON file for the results (default: standard output only).")
     options = parser.parse_args(arguments)
     if min(*options.workers, options.repeats) < 1:
-        parser.error("--workers and --repeats must be at least 1")
+        parser.error(f"--workers {min(options.workers)} or --repeats {options.repeats} is not at least 1")
     try:
         with tempfile.TemporaryDirectory() as folder:
             tell(_measure(options, Path(folder)), options.out)

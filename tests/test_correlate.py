@@ -138,8 +138,8 @@ def test_no_number_but_a_reason(tmp_path):
 
 
 @pytest.mark.parametrize(("options", "place", "code"), [
-    ({"x": "alignement"}, "", "unknown"),
-    ({"by": "task,model"}, "", "unknown"),
+    ({"x": "alignement"}, "--x alignement", "unknown"),
+    ({"by": "task,model"}, "--by model", "unknown"),
     ({"x": "sup"}, "", "empty"),
     ({"x": "delta"}, "--y delta", "conflict"),
     ({"kind": "spearmen"}, "--kind spearmen", "unknown"),

@@ -96,6 +96,14 @@ def test_a_bad_help_is_seen(text, wrong):
     assert fault(text, True) == wrong
 
 
+def test_every_value_of_an_option_has_a_placeholder_or_is_a_listed_choice():
+    options = [one for _, command in commands() for one in command.params if one.param_type_name == "option"]
+    values = [one for one in options if not one.is_flag]
+    assert {one.metavar for one in values} >= {"N", "X", "TEXT", "PATH", "NAME", "KEY=VALUE"}
+    choices = {"engine", "tokens", "by", "order", "labels", "corpus_labels"}
+    assert {one.name for one in values if one.metavar is None} == choices
+
+
 def test_the_help_of_a_command_begins_with_a_verb_and_is_whole_sentences():
     first = {name: (command.help or "").split("\n\n")[0] for name, command in commands()}
     assert [name for name, text in first.items() if not re.fullmatch(r"[A-Z][a-z-]+ .*\.", text, re.DOTALL)] == []

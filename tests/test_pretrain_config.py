@@ -40,7 +40,7 @@ def natural(**values):
         ({"model__positions": 32}, "batch.length", "conflict"),
         ({"objective": {"kind": "sum"}}, "objective.weights", "missing"),
         ({"objective": {"kind": "sum", "weights": {"align": 1}}}, "objective.weights", "missing"),
-        ({"objective": {"kind": "mlm", "weights": {"mlm": -1.0}}}, "objective.weights", "range"),
+        ({"objective": {"kind": "mlm", "weights": {"mlm": -1.0}}}, "objective.weights.mlm", "range"),
         ({"objective": {"kind": "align_mlm", "weights": {"align": 1.0}}}, "objective.weights", "conflict"),
         ({"objective__kind": "xlm", "batch__length": 49}, "batch.length", "conflict"),
         ({"objective__kind": "xlm", "language": "parent"}, "objective", "missing"),
@@ -61,7 +61,7 @@ def natural(**values):
         ({"checkpoints": {"at": {"log": 1}}}, "checkpoints.at.log", "range"),
         ({"checkpoints": {"at": {"log": 3, "first": 7}}}, "checkpoints.at", "range"),
         ({"checkpoints": {"select": "best"}, "validation__every": 0}, "checkpoints.select", "missing"),
-        ({"start": {"model": "x"}}, "start", "conflict"),
+        ({"start": {"model": "x"}}, "vocabulary", "conflict"),
     ],
 )
 def test_contradictions(values, place, code):
@@ -75,7 +75,7 @@ def test_contradictions(values, place, code):
         ({"objective": {"kind": "align_mlm"}}, "objective", "missing"),
         ({"sharing": {"softmax": "language"}}, "sharing.softmax", "no_effect"),
         ({"languages": [{"name": "en"}]}, "source", "missing"),
-        ({"parallel": [{"languages": ["en", "de"], "sources": LINES}]}, "parallel", "unknown"),
+        ({"parallel": [{"languages": ["en", "de"], "sources": LINES}]}, "parallel.0.languages", "unknown"),
         ({"parallel": [{"languages": ["en", "en"], "sources": LINES}]}, "parallel.0.languages", "duplicate"),
         (
             {"parallel": [{"languages": ["en", "fr"], "sources": ["text:a", "lines:b"]}]},
@@ -106,7 +106,7 @@ def scheduled(*stages, **sampling):
         (scheduled((1, 1, 1)), "0.start", "range", "the first stage starts at 1, not at 0"),
         (scheduled((0, 1, 1), (3, 0, 0)), "1.shares", "range", "all shares are 0"),
         (scheduled((0, 1, -1)), "0.shares.trans+inv", "range", "must be greater than or equal to 0"),
-        ({"sampling": {"schedule": [{"start": 0, "shares": {}}]}}, "0.shares", "range", "all shares are 0"),
+        ({"sampling": {"schedule": [{"start": 0, "shares": {}}]}}, "0.shares", "range", "the stage has no shares"),
         (
             {"sampling": {"schedule": [{"start": 0, "shares": {"parent": 1}}]}},
             "0.shares",
@@ -117,7 +117,7 @@ def scheduled(*stages, **sampling):
             {"sampling": {"schedule": [{"start": 0, "shares": {"parent": 1, "trans+inv": 1, "en": 1}}]}},
             "0.shares",
             "conflict",
-            "the names parent, trans+inv, en are not the names of the languages",
+            "'en' is not a language of the run; give a number for each of parent, trans+inv",
         ),
         (scheduled((0, 1, 1), shares={"parent": 1, "trans+inv": 1}), "", "conflict", "both shares and schedule"),
     ],

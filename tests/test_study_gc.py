@@ -158,7 +158,11 @@ def test_the_policy_that_keeps_most_counts(folders, other, left, tmp_path, monke
             "nothing: is not a study folder: study.json is missing; name the folder that synthlang study wrote",
         ),
         (["a", "--keep", "all"], "--keep: unknown policy 'all'; choose one of checkpoints, final, results"),
-        (["old"], "old/study.json: has format 1, but this version of synthlang reads format 2; choose another folder"),
+        (
+            ["old"],
+            "old/study.json: has format 1, but this version of synthlang reads format 2; run the study again "
+            "in another folder",
+        ),
     ],
 )
 @made_up

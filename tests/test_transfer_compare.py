@@ -189,7 +189,7 @@ REFUSED = [
     ({"items": 149}, {}, "b.json", "conflict"),
     ({"settings": 2}, {}, "b.json", "conflict"),
     ({}, {"metrics": ["f1"]}, "", "unknown"),
-    ({}, {"correction": "bonferroni"}, "correction", "unknown"),
+    ({}, {"correction": "bonferroni"}, "--correction", "unknown"),
 ]
 
 

@@ -125,7 +125,7 @@ def test_it_is_fine_tuned_in_english_and_tested_in_a_language_that_it_numbers(fo
     ("changes", "place", "code"),
     [
         ({"gelu_activation": False}, "changed", "unsupported"),
-        ({"lang2id": {"en": 0}}, "config.json", "conflict"),
+        ({"lang2id": {"en": 0}}, "config.json lang2id", "conflict"),
     ],
 )
 def test_what_cannot_be_read_is_said(folder, tmp_path, changes, place, code):

@@ -15,7 +15,11 @@ def main(arguments: list[str] | None = None) -> int:
     """
     parser = arguments_of("pretrain.adjust", "Adjust a model on word-aligned text.")
     parser.add_argument(
-        "--out", type=user_path, required=True, help="Output folder. An unfinished adjustment continues."
+        "--out",
+        type=user_path,
+        required=True,
+        metavar="PATH",
+        help="Output folder. An unfinished adjustment continues.",
     )
     parser.add_argument(
         "--model", help="Finished run, model folder, or model name on Hugging Face (default: the model of the config)."

@@ -177,7 +177,7 @@ class AdjustConfig(StrictModel):
     def _supported(self) -> AdjustConfig:
         if self.checkpoints.select == "best":
             reason = "best needs perplexity, which an adjustment does not measure"
-            raise InputError(reason, keys="checkpoints.select", hint="set it to last", code="unsupported")
+            raise InputError(reason, keys="checkpoints.select", hint="set this key to last", code="unsupported")
         if self.checkpoints.at is not None:
             reason = "cannot name steps of an adjustment, whose number of steps depends on its sentence pairs"
             raise InputError(reason, keys="checkpoints.at", hint="use checkpoints.archive", code="unsupported")

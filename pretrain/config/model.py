@@ -58,7 +58,7 @@ class ModelConfig(StrictModel):
     def _as_xlm(self) -> ModelConfig:
         if self.output == "linear" and self.feed_forward != 4 * self.hidden:
             reason = f"{self.feed_forward} is not four times hidden ({self.hidden}), which output: linear needs"
-            hint = f"set it to {4 * self.hidden}, or set output to dense"
+            hint = f"set this key to {4 * self.hidden}, or set output to dense"
             raise InputError(reason, keys="feed_forward", hint=hint, code="conflict")
         return self
 
@@ -114,7 +114,7 @@ def numbered(layers: Sequence[int], count: int, key: str) -> tuple[int, ...]:
     numbers = tuple(layer + count + 1 if layer < 0 else layer for layer in layers)
     for layer, number in zip(layers, numbers, strict=True):
         if not 0 <= number <= count:
-            hint = f"use 0 (embeddings) to {count}, or negative numbers from the last layer"
+            hint = f"use 0 (embeddings) to {count}, or -1 (the last layer) to -{count + 1}"
             raise InputError(f"the model has no layer {layer}", keys=key, hint=hint, code="range")
     if len(set(numbers)) < len(numbers):
         raise InputError(f"{list(layers)} names a layer twice", keys=key, hint="name each layer once", code="duplicate")

@@ -80,21 +80,23 @@ class ObjectiveConfig(*reversed(SETTINGS), MaskingConfig):  # type: ignore[misc]
     @field_validator("weights")
     @classmethod
     def _not_negative(cls, value: dict[Name, float]) -> dict[Name, float]:
-        if any(weight < 0 for weight in value.values()):
-            raise InputError("a weight must not be negative", hint="use 0 or more", code="range")
+        for name, weight in value.items():
+            if weight < 0:
+                raise InputError(f"the weight {weight:g} is negative", keys=name, hint="use 0 or more", code="range")
         return value
 
     @model_validator(mode="after")
     def _has_terms(self) -> ObjectiveConfig:
         for term in TERMS:
             if term.weight_key and term.name in KINDS[self.kind] and term.name in self.weights:
-                reason = f"the weight of the term {term.name} is the key {term.weight_key} for the kind {self.kind}"
+                reason = f"the kind {self.kind} reads the weight of the term {term.name} from {term.weight_key}"
                 hint = f"set {term.weight_key}, and leave {term.name} out of weights"
                 raise InputError(reason, keys="weights", hint=hint, code="conflict")
         if not any(self.terms[term.name] for term in self.on if term.masked):
             *names, last = (term.name for term in TERMS if term.masked)
             reason = f"at least one of {', '.join(names)} and {last} must have a weight above 0"
-            raise InputError(reason, keys="weights", hint="write for example {mlm: 1, align: 10}", code="missing")
+            hint = f"write for example {{{'clm' if self.is_causal else 'mlm'}: 1, align: 10}}"
+            raise InputError(reason, keys="weights", hint=hint, code="missing")
         return self
 
     @property

@@ -167,12 +167,10 @@ class PretrainConfig(StrictModel):
 
     @model_validator(mode="after")
     def _languages_agree(self) -> PretrainConfig:
-        if self.start is not None and (self.vocabulary, self.model) != (VocabularySpec(), ModelConfig()):
-            reason, hint = (
-                "the keys vocabulary and model have no effect, because the checkpoint determines both",
-                "leave both keys out",
-            )
-            raise InputError(reason, keys="start", hint=hint, code="conflict")
+        given = {"vocabulary": self.vocabulary != VocabularySpec(), "model": self.model != ModelConfig()}
+        if self.start is not None and (idle := next((key for key, is_given in given.items() if is_given), None)):
+            reason = f"has no effect beside start, because the checkpoint determines the {idle}"
+            raise InputError(reason, keys=idle, hint="leave this key out", code="conflict")
         if (self.language is None) == (not self.languages):
             both = "both language and languages are given" if self.languages else "no language is given"
             hint = "give either language or languages"
@@ -190,10 +188,10 @@ class PretrainConfig(StrictModel):
             self.sampling.check(names, self.steps)
         except InputError as error:
             raise error.inside("sampling") from error
-        unknown = {n for pair in self.parallel for n in pair.languages} - names.keys()
-        if unknown:
-            reason, hint = f"{min(unknown)!r} is not a language of the run", f"name two of {', '.join(names)}"
-            raise InputError(reason, keys="parallel", hint=hint, code="unknown")
+        for number, pair in enumerate(self.parallel):
+            if unknown := [name for name in pair.languages if name not in names]:
+                reason, hint = f"{unknown[0]!r} is not a language of the run", f"name two of {', '.join(names)}"
+                raise InputError(reason, keys=("parallel", str(number), "languages"), hint=hint, code="unknown")
         return self
 
     @model_validator(mode="after")
@@ -249,10 +247,9 @@ class PretrainConfig(StrictModel):
         if term and self.dictionary.path is None:
             scripts = self.sharing.embeddings == "separate" or any(e.language.script for e in self.all_languages)
             if self.vocabulary.kind != "copied" or not scripts or self.start is not None:
-                hint = (
-                    "use a transliterated language with vocabulary.kind copied, or name a file of translations in "
-                    "dictionary.path"
-                )
+                hint = "name a file of translations in dictionary.path"
+                if self.start is None:
+                    hint = f"use a transliterated language with vocabulary.kind copied, or {hint}"
                 raise InputError(f"the term {term} needs a dictionary", keys="objective", hint=hint, code="missing")
         if term and not self.dictionary.coverage:
             reason = f"a share of 0 gives an empty dictionary, but the term {term} needs word pairs"
@@ -262,7 +259,7 @@ class PretrainConfig(StrictModel):
     @model_validator(mode="after")
     def _shards(self) -> PretrainConfig:
         unfit = {
-            "parts of a language (sharing)": self.sharing.separates,
+            "separate parts (sharing)": self.sharing.separates,
             "precision: float16": self.precision == "float16",
             "compile: on": self.compile == "on",
         }

@@ -25,7 +25,8 @@ class StageConfig(StrictModel):
     def _means_something(self) -> StageConfig:
         check_place(self.start, "start")
         if not any(self.shares.values()):
-            raise InputError("all shares are 0", keys="shares", hint="give at least one share above 0", code="range")
+            reason = "all shares are 0" if self.shares else "the stage has no shares"
+            raise InputError(reason, keys="shares", hint="give at least one share above 0", code="range")
         return self
 
     def first_step(self, steps: int) -> int:
@@ -57,7 +58,7 @@ class SamplingConfig(StrictModel):
             raise InputError("both shares and schedule are given", keys="schedule", hint=hint, code="conflict")
         if self.schedule and self.schedule[0].start:
             reason = f"the first stage starts at {self.schedule[0].start:g}, not at 0"
-            raise InputError(reason, keys="schedule.0.start", hint="set it to 0", code="range")
+            raise InputError(reason, keys="schedule.0.start", hint="set this key to 0", code="range")
         return self
 
     def check(self, languages: Collection[str], steps: int) -> None:
@@ -97,6 +98,11 @@ class SamplingConfig(StrictModel):
 
 def _check_names(shares: Mapping[str, float], languages: Collection[str], where: str) -> None:
     if shares.keys() != set(languages):
-        reason = f"the names {', '.join(shares)} are not the names of the languages"
+        reason = ", and ".join(
+            [
+                *(f"the language {name!r} has no share" for name in languages if name not in shares),
+                *(f"{name!r} is not a language of the run" for name in shares if name not in languages),
+            ]
+        )
         hint = f"give a number for each of {', '.join(languages)}"
         raise InputError(reason, keys=where, hint=hint, code="conflict")

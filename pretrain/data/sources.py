@@ -68,7 +68,7 @@ class StreamRows:
         self.rows = tokens // (length - 1) if len(shards.tokens) else 0
         if self.rows == 0:
             reason = f"{tokens} tokens do not fill one row of length {length}"
-            raise InputError(reason, name, hint="lower batch.length, or give more text", code="range")
+            raise InputError(reason, f"language {name}", hint="lower batch.length, or give more text", code="range")
         self.size = len(shards)
         self.counts = {"tokens left over": tokens - self.rows * (length - 1)}
 
@@ -137,7 +137,8 @@ class SentenceRows:
         empty = int((lengths == 0).sum()) if alone else 0
         if self.too_long + empty == len(shards):
             reason = f"none of the {len(shards)} sentences fits into a row of length {length}"
-            raise InputError(reason, name, hint="raise batch.length", code="range")
+            hint = "raise batch.length" if self.too_long else "give sentences with words"
+            raise InputError(reason, f"language {name}", hint=hint, code="range")
         task = f"pack {name}"
         if alone:
             self._items = fill(lambda a, b: self._costs(a, b, 2, 1), len(shards), length, task, report)
@@ -281,7 +282,8 @@ class ParallelRows:
                 f"TLM has no usable sentence pair: {len(drawn)} of {len(pairs)} were drawn, of which {self.too_long} "
                 f"have a side of over {self.half - 2} tokens (half a row) and {self.empty} have an empty side"
             )
-            raise InputError(reason, self.name, hint="raise batch.length, or give more sentence pairs", code="empty")
+            hint = "raise batch.length, or give more sentence pairs"
+            raise InputError(reason, f"languages {self.name}", hint=hint, code="empty")
         return usable
 
     def _lengths(self, pairs: NDArray[np.int64]) -> NDArray[np.int64]:

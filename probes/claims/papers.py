@@ -203,7 +203,8 @@ class Paper(StrictModel):
                 where = frozenset(quantity.where.items())
                 key = where, quantity.measure, repr(quantity.average), number.against is not None
                 if key in seen:
-                    reason = f"the table has two values of {quantity.measure} for {dict(quantity.where)}"
+                    labels = ", ".join(f"{axis} {label}" for axis, label in quantity.where.items())
+                    reason = f"the table has two values of {quantity.measure} for {labels or 'the whole table'}"
                     raise InputError(reason, keys=["tables", name], hint="delete one of them", code="duplicate")
                 seen.add(key)
         return self

@@ -273,7 +273,7 @@ class Compare(ClaimEntry):
     def _margin_fits(self) -> Compare:
         if self.margin is not None and self.margin < 0:
             hint = "give 0 or more, or use non_inferior or non_superior to allow a difference in the other direction"
-            raise InputError("must not be negative", keys="margin", hint=hint, code="range")
+            raise InputError(f"{self.margin:g} is negative", keys="margin", hint=hint, code="range")
         directional = self.relation in ("greater", "less")
         of_probe = any(one.measure.startswith(OF_PROBE) for one in self.quantities())
         if not directional and self.margin is None and of_probe:  # the default is in points of a score
@@ -352,9 +352,12 @@ class Correlate(ClaimEntry):
     def _axes_fit(self) -> Correlate:
         if self.measure is None and None in (self.x.measure, self.y.measure):
             raise InputError("is required", keys="measure", hint="set it here, or for both x and y", code="missing")
-        if (LAYER in (*self.over, *self.by)) != all(side.layer == "each" for side in self.quantities()):
-            reason = "layer: each of x and y, and the axis layer in over or by, need each other"
-            raise InputError(reason, keys="layer", hint="give all of them or none", code="conflict")
+        is_axis = LAYER in (*self.over, *self.by)
+        if is_axis != all(side.layer == "each" for side in self.quantities()):
+            reason, hint = "x and y have layer: each, but layer is in neither over nor by", "add layer to over or by"
+            if is_axis:
+                reason, hint = "layer is in over or by, but x or y lacks layer: each", "set layer: each for x and y"
+            raise InputError(reason, keys="layer", hint=hint, code="conflict")
         if other := [axis for axis in self.restrict_to if axis not in (*self.over, *self.by)]:
             raise InputError(
                 f"{other[0]!r} is in neither over nor by",

@@ -162,11 +162,11 @@ def principal(points: Tensor) -> tuple[Tensor, tuple[float, float]]:
 def _tsne(points: Tensor, seed: int) -> tuple[Tensor, float]:
     """Return positions [m, 2] by t-SNE, initialised with PCA, and the perplexity."""
     if len(points) < 4:
-        raise InputError("t-SNE needs at least two word pairs", hint="use the method pca", code="range")
+        raise InputError("t-SNE needs at least two word pairs", hint="set distances.picture to pca", code="range")
     try:
         tsne = import_module("sklearn.manifold").TSNE
     except ImportError as error:
-        hint = f"run {install_command('probe')}, or use the method pca"
+        hint = f"run {install_command('probe')}, or set distances.picture to pca"
         raise InputError("t-SNE needs scikit-learn", hint=hint, code="extra") from error
     perplexity = min(PERPLEXITY, (len(points) - 1) / 3)
     model = tsne(2, perplexity=perplexity, init="pca", random_state=key_of("t-sne", seed) % 2**32, n_jobs=1)

@@ -226,7 +226,7 @@ def requested_language(config: PretrainConfig, wanted: str | None, natural: bool
     names, derived = [language.name for language in config.all_languages], derived_numbers(config)
     if wanted is None and not derived:
         reason = "the run has no language derived from its first one"
-        hint = f"set it to one of {', '.join(names)}, or to the specification of a derived language"
+        hint = f"set this key to one of {', '.join(names)}, or to the specification of a derived language"
         raise InputError(reason, keys="language", hint=hint, code="missing")
     if wanted is None:
         return min(derived.values())

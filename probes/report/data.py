@@ -31,7 +31,7 @@ NAMED = 5
 FAILED = "failed"
 """Name of the column with the reason why a run is excluded, or ""."""
 NOT_A_STUDY = "is not the record of a study, which is a JSON object with a list of cells"
-AGAIN = "restore the file, or run the study again"
+AGAIN = "restore the file, or run the study again in another folder"
 WITHOUT_CONTEXT = {
     "maps.embeddings.words.csls.mean.p@1": "embeddings, rotated",
     "maps.embeddings.static.words.csls.mean.p@1": "static vectors, rotated",
@@ -177,7 +177,7 @@ def read_study(folder: Path) -> Study:
         raise InputError(NOT_A_STUDY, path, hint=AGAIN, code="format")
     if raw.get("format") != FORMAT:
         reason = f"has format {raw.get('format', 1)}, but this version of synthlang reads format {FORMAT}"
-        raise InputError(reason, path, hint="run the study again", code="format")
+        raise InputError(reason, path, hint="run the study again in another folder", code="format")
     known = {"name": folder.resolve().name} | {key: value for key, value in raw.items() if value is not None}
     store = folder / str(raw.get("store") or "")
     try:

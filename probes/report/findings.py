@@ -77,7 +77,7 @@ def check_page(page: Path, papers: Sequence[str] = ()) -> None:
         if path.is_dir():
             raise InputError("is a folder, not a file", path, hint="name a file for the page", code="exists")
         if path.exists() and MADE_BY not in path.read_text(encoding="utf-8", errors="replace"):
-            hint = "move it away or name another file (--out)"
+            hint = "move the file away, or name another file with --out"
             raise InputError("was not written by synthlang findings", path, hint=hint, code="exists")
 
 

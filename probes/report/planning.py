@@ -96,7 +96,9 @@ def table(folder: Path, paper: str, claims: Sequence[str]) -> list[str]:
     finished = {name: study for name, study in read_archive(folder).items() if not study.waiting}
     papers = compared_papers(finished)
     if paper not in papers:
-        hint = f"{did_you_mean(paper, papers)}choose one of {', '.join(papers) or 'none'}"
+        hint = "archive a finished study with claims on this paper"
+        if papers:
+            hint = f"{did_you_mean(paper, papers)}choose one of {', '.join(papers)}"
         raise InputError(f"no archived study names the paper {paper}", folder, hint=hint, code="unknown")
     of = ((one, [verdict for verdict in one.judged if verdict.status == "exploratory"]) for one in papers[paper].claims)
     known = {one.claim.id: one._replace(judged=judged).main for one, judged in of if judged}

@@ -104,7 +104,7 @@ def fit_normaliser(
     if not bool(largest.isfinite().all()):
         raise InputError(
             "vectors with NaN or infinity cannot be normalised",
-            hint="use an earlier checkpoint, or train again",
+            hint="use an earlier checkpoint, or another model",
             code="range",
         )
     zeros = int((largest == 0).sum())

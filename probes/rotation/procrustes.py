@@ -96,7 +96,7 @@ class Fitter:
         rows = torch.stack([x, y]).detach().double()
         if not bool(rows.isfinite().all()):
             reason = "a map cannot be fitted: vectors contain NaN or infinity, so the model has probably diverged"
-            raise InputError(reason, hint="use an earlier checkpoint, or train again", code="range")
+            raise InputError(reason, hint="use an earlier checkpoint, or another model", code="range")
         if not self.pairs:
             self._points = rows.mean(1).cpu()
         rows -= self._points.to(rows.device)[:, None]

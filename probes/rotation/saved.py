@@ -167,7 +167,7 @@ def _read(folder: Path) -> _Folder:
         raise InputError(f"has no {ABOUT}", folder, hint=hint, code="missing")
     found = read_json(folder / ABOUT)
     if isinstance(found, dict) and found.get("format") != FORMAT:
-        reason = f"has format {found.get('format')!r}, but this version reads format {FORMAT}"
+        reason = f"has format {found.get('format', 'unknown')}, but this version reads format {FORMAT}"
         raise InputError(reason, folder, hint="run the probe maps again", code="unsupported")
     return parse(_Folder, found, folder / ABOUT)
 

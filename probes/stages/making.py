@@ -20,7 +20,7 @@ from synthlang.store import Store
 
 CHECKPOINTS = "checkpoints"
 """Folder of the checkpoints of a run."""
-AGAIN = "start the study again to make it"
+AGAIN = "start the study again, which makes the stage"
 RESTORED = (f"{EXPORT}/", DONE, "config.yaml")
 """Files of a run that can be written again without training. A name that ends in a slash is a folder."""
 

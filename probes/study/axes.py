@@ -14,6 +14,7 @@ from unicodedata import category
 from pretrain.config import PretrainConfig
 from probes.results.labels import short_key
 from synthlang.catalogue import BASE
+from synthlang.config_errors import show_value
 from synthlang.errors import InputError
 
 AXIS_ROOTS = (
@@ -137,7 +138,7 @@ def check_axis(part: str, axis: str, values: Any) -> None:
         check_named_axis(axis, values)
     elif not isinstance(values, list):
         hint = "write a list of values, or labels and the keys that each of them sets"
-        raise InputError(f"must be a list or a mapping, not {values!r}", keys=(axis,), hint=hint, code="type")
+        raise InputError(f"must be a list or a mapping, not {show_value(values)}", keys=(axis,), hint=hint, code="type")
     else:
         check_key(axis, (axis,))
         twice = [text for text, count in Counter(map(_text, values)).items() if count > 1]
@@ -159,12 +160,14 @@ def check_named_axis(axis: str, labels: Mapping[Any, Any]) -> None:
         hint = "write a list of values, or choose a name for the axis that is not a key"
         raise InputError("a key cannot have labels", keys=(axis,), hint=hint, code="type")
     if not axis.strip():
-        raise InputError("an axis has no name", hint="give it a name", code="empty")
+        raise InputError("an axis has no name", hint="give the axis a name", code="empty")
     if axis in RESERVED:
         reason = f"{axis!r} is reserved for a column of the results"
         raise InputError(reason, keys=(axis,), hint="choose another name for the axis", code="conflict")
     if len({str(label) for label in labels}) < len(labels):
-        raise InputError("two labels are the same text", keys=(axis,), hint="change one of them", code="duplicate")
+        twice = next(text for text, count in Counter(map(str, labels)).items() if count > 1)
+        reason = f"two labels are the same text, {twice!r}"
+        raise InputError(reason, keys=(axis,), hint="change one of them", code="duplicate")
     for label, changes in labels.items():
         keys = (axis, str(label))
         if not str(label).strip():
@@ -174,7 +177,7 @@ def check_named_axis(axis: str, labels: Mapping[Any, Any]) -> None:
             raise InputError(reason, keys=(axis,), hint="remove this character", code="format")
         if not isinstance(changes, dict):
             hint = "write dotted keys with values, as in {pretrain.steps: 100}"
-            raise InputError(f"must be a mapping, not {changes!r}", keys=keys, hint=hint, code="type")
+            raise InputError(f"must be a mapping, not {show_value(changes)}", keys=keys, hint=hint, code="type")
         for key in changes:
             check_key(str(key), (*keys, str(key)))
 

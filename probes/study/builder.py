@@ -23,6 +23,7 @@ from probes.transfer.config import TransferConfig
 from probes.transfer.tasks.table import TASKS
 from synthlang.catalogue import load_bases, merged
 from synthlang.config import StrictModel, override, parse
+from synthlang.config_errors import show_value
 from synthlang.errors import Code, InputError, did_you_mean
 from synthlang.files import user_path
 
@@ -63,7 +64,7 @@ def check_task(
         InputError: The task has no kind, or overrides a setting in ``assigned_to_all``.
     """
     if "task" not in own and "task" not in common:
-        hint = f"{did_you_mean(name, list(TASKS))}set it to one of {', '.join(TASKS)}"
+        hint = f"{did_you_mean(name, list(TASKS))}set this key to one of {', '.join(TASKS)}"
         reason = f"is missing, and {name!r} is not the name of a task"
         raise InputError(reason, keys=("tasks", name, "task"), hint=hint, code="missing")
     leaves = _leaves(own)
@@ -305,7 +306,7 @@ def _start_settings(root: str, section: Section, data: Mapping[str, Any]) -> dic
         raise InputError(reason, keys=(root, "start", "model"), hint="remove one of the two", code="conflict")
     if not isinstance(settings, dict):
         hint = "write keys with values, as in start: {extend: …}"
-        raise InputError(f"must be a mapping, not {settings!r}", keys=(root, "start"), hint=hint, code="type")
+        raise InputError(f"must be a mapping, not {show_value(settings)}", keys=(root, "start"), hint=hint, code="type")
     return {**settings, "model": CellModel.INIT.value}
 
 
@@ -320,7 +321,7 @@ def _check_parts(draft: Draft) -> None:
     """Raise InputError for parts of a cell that exclude each other, or that have no effect."""
     has = {root: draft.sections[root,] is not None for root in SECTIONS}
     has |= {name: value is not None for name, value in draft.values.items()}
-    one = "a cell needs exactly one of pretrain and model", "set one of them"
+    one = "a cell needs exactly one of the keys pretrain and model", "give one of the two"
     two = "cannot be combined with target_model", "remove one of the two"
     given = "has no effect on a model that the study does not pretrain", "remove this key, or add pretrain"
     probes = "has no effect without probes", "remove this key, or add a probe"

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from probes.results.labels import is_label, is_seed
 from probes.study.axes import label_of
+from synthlang.config_errors import show_value
 from synthlang.errors import InputError, did_you_mean
 from synthlang.wording import plural
 
@@ -86,7 +87,9 @@ def _crossed(entry: Mapping[str, Any]) -> Comparison:
             reason = "an axis of seeds cannot be compared, because models with equal seeds are paired"
             raise InputError(reason, keys=axis, hint="remove this axis", code="conflict")
         if isinstance(labels, list) and (len(labels) != 2 or _label(labels[0]) == _label(labels[1])):
-            raise InputError(f"{labels!r} is not a pair of different labels", keys=axis, hint=FORM, code="range")
+            raise InputError(
+                f"{show_value(labels)} is not a pair of different labels", keys=axis, hint=FORM, code="range"
+            )
     fixed = {axis: _label(label) for axis, label in entry.items() if not isinstance(label, list)}
     varied = [(axis, [*map(_label, labels)]) for axis, labels in entry.items() if isinstance(labels, list)]
     if len(varied) not in (1, 2):

@@ -108,7 +108,7 @@ class StudyConfig(StrictModel):
     def _has_cells(self) -> StudyConfig:
         """Check that a grid has an axis. A study without a grid is one cell."""
         if "grid" in self.model_fields_set and not (self.grid.product or self.grid.zip or self.grid.include):
-            hint = "give it an axis, or leave out grid for a study of one cell"
+            hint = "add an axis, or leave out grid for a study of one cell"
             raise InputError("the grid has no axis", keys="grid.product", hint=hint, code="empty")
         return self
 

@@ -13,6 +13,7 @@ from probes.study.cell import PARTS
 from probes.study.config import StudyConfig, check_part_name
 from synthlang.catalogue import BASE, merged
 from synthlang.config import assigned
+from synthlang.config_errors import show_value
 from synthlang.errors import InputError
 
 SECTIONS = (*PARTS, "transfer")
@@ -50,7 +51,7 @@ class Section:
             return None
         if not isinstance(value, dict):
             hint = "write keys with values, or null"
-            raise InputError(f"must be a mapping or null, not {value!r}", hint=hint, code="type")
+            raise InputError(f"must be a mapping or null, not {show_value(value)}", hint=hint, code="type")
         return cls(value.get(BASE, []), {key: inner for key, inner in value.items() if key != BASE})
 
     def changed(self, keys: Sequence[str], value: Any) -> Section:
@@ -122,12 +123,12 @@ class Draft:
         if root in self.values:
             if value is not None and not isinstance(value, str):
                 hint = f"write the name of a {root} as a text"
-                raise InputError(f"must be a text, not {value!r}", hint=hint, code="type")
+                raise InputError(f"must be a text, not {show_value(value)}", hint=hint, code="type")
             self.values[root] = value
         elif root in NAMED and len(keys) == 1:
             if not isinstance(value, dict):
                 hint = "write names with their settings, as in {NAME: {KEY: VALUE}}"
-                raise InputError(f"must be a mapping, not {value!r}", hint=hint, code="type")
+                raise InputError(f"must be a mapping, not {show_value(value)}", hint=hint, code="type")
             self.sections = {place: section for place, section in self.sections.items() if place[0] != root}
             for name, part in value.items():
                 self._replace((root, str(name)), part)

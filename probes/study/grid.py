@@ -23,6 +23,7 @@ from probes.study.axes import (
     plain,
 )
 from synthlang.config import StrictModel, assigned, override
+from synthlang.config_errors import show_value
 from synthlang.errors import InputError, did_you_mean
 from synthlang.rng import key_of, permutation
 
@@ -186,7 +187,7 @@ def _named(axes: Axes, axis: str, value: Any, keys: Sequence[str]) -> list[Choic
     found = found or [choice for choice in axes[axis] if choice.label == str(value)]
     if not found:
         hint = f"choose one of {', '.join(choice.label for choice in axes[axis])}"
-        raise InputError(f"unknown value {value!r}", keys=(*keys, axis), hint=hint, code="unknown")
+        raise InputError(f"unknown value {show_value(value)}", keys=(*keys, axis), hint=hint, code="unknown")
     return found
 
 

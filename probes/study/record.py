@@ -103,7 +103,7 @@ def read_record(folder: Path) -> dict[str, Any]:
     record = read_json(path)
     if isinstance(record, dict) and "fingerprint" in record and record.get("format", 1) != FORMAT:
         reason = f"has format {record.get('format', 1)}, but this version of synthlang reads format {FORMAT}"
-        raise InputError(reason, path, hint=OTHER_FOLDER, code="format")
+        raise InputError(reason, path, hint="run the study again in another folder", code="format")
     if not isinstance(record, dict) or not record.keys() >= KEYS:
         raise InputError("is not the record of a study", path, hint=OTHER_FOLDER, code="format")
     return record

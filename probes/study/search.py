@@ -241,9 +241,12 @@ class Search:
                 if stop.is_set:
                     raise
         value = found()
-        if value is None or not math.isfinite(value):
+        if value is None:
             hint = "set pretrain.validation.every so that this step is measured"
             raise InputError(f"{stage.label} has no perplexity at step {at}", hint=hint, code="missing")
+        if not math.isfinite(value):
+            hint = "leave such settings out, for example a high pretrain.optimizer.learning_rate"
+            raise InputError(f"{stage.label} has the perplexity {value} at step {at}", hint=hint, code="failed")
         return value
 
     def write(self, trials: optuna.Study) -> None:

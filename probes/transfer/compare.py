@@ -33,6 +33,7 @@ from probes.transfer.run import Predictions
 from probes.transfer.tasks.base import task_of
 from probes.transfer.tasks.metrics import Floats, Metric, defined
 from synthlang.config import parse
+from synthlang.config_errors import show_value
 from synthlang.errors import InputError
 from synthlang.files import read_json
 from synthlang.rng import key_of
@@ -153,9 +154,9 @@ def compare(
     for what, value, allowed in (("correction", correction, CORRECTIONS), ("swap", swap, SWAPS)):
         if value not in allowed:
             hint = f"choose from {', '.join(allowed)}"
-            raise InputError(f"unknown {what} {value!r}", keys=what, hint=hint, code="unknown")
+            raise InputError(f"unknown {what} {value!r}", f"--{what}", hint=hint, code="unknown")
     if rounds < 1:
-        raise InputError(f"must be at least 1, not {rounds}", keys="rounds", hint="give a larger number", code="range")
+        raise InputError(f"must be at least 1, not {rounds}", "--rounds", hint="give a larger number", code="range")
     outcomes = [read_outcome(path) for path in files]
     check_alike(outcomes)
     first = outcomes[0]
@@ -332,7 +333,8 @@ def check_alike(outcomes: Sequence[Outcome]) -> None:
     def facts(outcome: Outcome) -> dict[str, Any]:
         seeds = sorted(record.seed for record in outcome.result.seeds)
         rules = outcome.config.score.model_dump(exclude={"metric"}, exclude_defaults=True)
-        return {"task": outcome.result.task, "rules of scoring": rules, "seeds": ", ".join(map(str, seeds))}
+        shown = ", ".join(f"score.{key}: {show_value(value)}" for key, value in rules.items()) or "the defaults"
+        return {"task": outcome.result.task, "rules of scoring": shown, "seeds": ", ".join(map(str, seeds))}
 
     first = outcomes[0]
     for other in outcomes[1:]:

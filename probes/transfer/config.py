@@ -385,7 +385,7 @@ class TransferConfig(StrictModel):
             ("continual", "needs a body that is trained, but features.tune is none", "set features.tune to all"): (
                 self.continual and frozen
             ),
-            ("mixed", "is only for tasks on two texts", f"use it with {' or '.join(pairs)}"): (
+            ("mixed", "is only for tasks on two texts", f"set task to {' or '.join(pairs)}, or leave mixed out"): (
                 self.mixed and self.task not in pairs
             ),
             ("mixed", "needs one model that reads both texts", "remove target_model"): (

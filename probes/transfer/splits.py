@@ -146,7 +146,7 @@ class _Opener:
         train = config.train or text
         if train is None:
             reason = f"must name labelled sentences for the task {config.task}, because the model is not a run"
-            raise InputError(reason, keys="train", hint="set it to a source of such sentences", code="missing")
+            raise InputError(reason, keys="train", hint="set this key to a source of such sentences", code="missing")
         self.train = train
         self._opened: dict[str, TaskSet] = {}
 
@@ -178,7 +178,7 @@ def _check_apart(trained: Splits, test: Split, config: TransferConfig) -> None:
         if name != "test" and split.fingerprint == test.fingerprint:
             where = f"{split.task.name}, {split.name}"
             if config.test is None and name == "train" and test is trained["test"]:
-                hint = "set it to another source, or to another split such as SOURCE#dev"
+                hint = "set this key to another source, or to another split such as SOURCE#dev"
                 reason = f"is missing, and the only items ({where}) are for training"
                 raise InputError(reason, keys="test", hint=hint, code="missing")
             reason = f"the {name} set and the test set of the task {config.task} are the same items ({where})"
@@ -194,7 +194,9 @@ def check_columns(language: Language, splits: Splits) -> None:
             reason = (
                 f"the language {language.name} needs the column {missing[0]!r}, which {split.task.name} does not have"
             )
-            hint = HINTS[missing[0]] if missing[0] in MORPHOLOGY else "add it with a parser (parser: spacy:NAME)"
+            hint = (
+                HINTS[missing[0]] if missing[0] in MORPHOLOGY else "add the column with a parser (parser: spacy:NAME)"
+            )
             raise InputError(reason, keys="language", hint=hint, code="missing")
 
 

@@ -87,4 +87,4 @@ class CkaConfig(ProbeSettings):
         """Raise InputError if a decoder (``is_causal``) would read sentences at <s>, which sees no other token."""
         if is_causal and self.pooling == "first":
             reason = "is first, but in a decoder <s> sees no word"
-            raise InputError(reason, keys="cka.pooling", hint="set it to mean", code="conflict")
+            raise InputError(reason, keys="cka.pooling", hint="set this key to mean", code="conflict")

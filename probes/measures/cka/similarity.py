@@ -180,7 +180,7 @@ class CKA:
         for name, x in zip(self._names, states, strict=True):
             if not bool(x.isfinite().all()):
                 told = f"CKA is undefined, because the states of {name} contain NaN or infinity"
-                raise InputError(told, hint="use an earlier checkpoint", code="damaged")
+                raise InputError(told, hint="use an earlier checkpoint, or another model", code="damaged")
         self._n += left.shape[1]
         if self._sums:
             self._sums.add(states)

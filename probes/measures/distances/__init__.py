@@ -91,7 +91,8 @@ class DistancesConfig(ProbeSettings):
         names = [Path(str(model)).name or str(model) for model in value]
         if len(set(names)) < len(names):
             hint = "give each model a name, as in {NAME: MODEL, …}"
-            raise InputError("two folders have the same name", hint=hint, code="duplicate")
+            twice = next(name for name in names if names.count(name) > 1)
+            raise InputError(f"two models have the name {twice!r}", hint=hint, code="duplicate")
         return {name: str(model) for name, model in zip(names, value, strict=True)}
 
     @field_validator("dimensions")

@@ -281,7 +281,7 @@ def pair_blocks(batches: Iterable[Linked], seed: int, block: int = BLOCK) -> Ite
         if bool(bad.any()):
             layer = int(bad.nonzero()[0, 0])
             told = f"word vectors contain NaN or infinity (layer {layer + 1} of those that are read)"
-            raise InputError(told, hint="use an earlier checkpoint", code="damaged")
+            raise InputError(told, hint="use an earlier checkpoint, or another model", code="damaged")
         query, other = unrelated(linked.sentence.numpy(), key, number)
         apart, drawn = apart + len(query), len(query)
         if linked.word is not None:

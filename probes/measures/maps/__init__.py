@@ -84,7 +84,8 @@ class MapsConfig(FitSettings, ProbeSettings):
     @classmethod
     def _once(cls, value: tuple[Supervision, ...]) -> tuple[Supervision, ...]:
         if len(set(value)) < len(value):
-            raise InputError("a supervision is named twice", hint="name each one once", code="duplicate")
+            reason = f"{list(value)} names a supervision twice"
+            raise InputError(reason, hint="name each supervision once", code="duplicate")
         return value
 
     @property

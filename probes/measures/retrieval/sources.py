@@ -165,7 +165,7 @@ class WordVectors:
             vectors = batch.vectors[:, torch.from_numpy(kept).to(batch.vectors.device)].float().cpu()
             if not bool(vectors.isfinite().all()):
                 told = "word vectors contain NaN or infinity"
-                raise InputError(told, name, hint="use an earlier checkpoint", code="damaged")
+                raise InputError(told, name, hint="use an earlier checkpoint, or another model", code="damaged")
             self._files.write(vectors)
             written.append(number[kept])
         self._words = np.concatenate(written)

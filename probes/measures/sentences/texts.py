@@ -80,7 +80,7 @@ def _derived(text: LanguageText, language: Language, source: Source, settings: S
     if settings.affected:
         if rewrite.affected is None:
             reason = f"no transform of {language.name} flags the sentences that it affects"
-            hint = "set it to false, or use a language of shuffle, reverse or hop"
+            hint = "set this key to false, or use a language of shuffle, reverse or hop"
             raise InputError(reason, keys="sentences.affected", hint=hint, code="unsupported")
         rewrite = rewrite.take(np.flatnonzero(rewrite.affected))
     counts = {f"{language.name}: {reason}": count for reason, count in rewrite.counts.items()}

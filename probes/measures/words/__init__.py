@@ -21,7 +21,11 @@ def no_rows(wanted: str, names: Sequence[str]) -> InputError:
     """
     what = "is the source language" if wanted == names[0] else "is not a language of the run"
     reason = f"the probe words has nothing to compare, because {wanted} {what}"
-    hint = f"choose from {', '.join(names[1:])}" if names[1:] else "remove the probe words; the run has one language"
+    hint = (
+        f"choose from {', '.join(names[1:])}"
+        if names[1:]
+        else "remove the probe words, because the run has one language"
+    )
     return InputError(reason, keys="language", hint=hint, code="unknown")
 
 

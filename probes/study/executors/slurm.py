@@ -184,7 +184,8 @@ class SlurmExecutor:
                 stages are recorded for the next start.
         """
         if not self._look():
-            raise InputError("squeue does not answer", hint="run the same command again", code="failed")
+            reason, hint = "squeue does not answer", "run the same command again when it does"
+            raise InputError(reason, "--executor slurm", hint=hint, code="failed")
         wanted = [stage for stage in stages if not self._has_job(stage)]
         try:
             for array in self._arrays(wanted, {stage.key for stage in stages}):

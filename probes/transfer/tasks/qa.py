@@ -280,7 +280,8 @@ def longest_question(length: int, stride: int, separators: int) -> int:
     limit = min(room // 2, free - max(1, free // STEP_SHARE))
     if limit < 1:
         reason = f"{stride} is too large for rows of length {length}"
-        raise InputError(reason, keys="stride", hint=f"set this key below {room - 1}", code="range")
+        hint = f"set this key below {room - 1}" if room > 1 else "set length to a larger number"
+        raise InputError(reason, keys="stride", hint=hint, code="range")
     return limit
 
 
