@@ -221,7 +221,7 @@ def test_a_decoder_with_masked_rows_reads_the_rate_of_masks_in_training_only():
 
 
 def test_the_error_names_the_kind_of_the_objective():
-    with pytest.raises(InputError, match="the key alpha for the kind align_clm"):
+    with pytest.raises(InputError, match="the kind align_clm reads the weight of the term align from alpha"):
         config_of(objective__weights={"align": 2.0})
 
 

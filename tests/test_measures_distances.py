@@ -256,7 +256,7 @@ def test_pictures_show_frequent_open_class_words_at_one_of_their_places(run):
 
 
 @pytest.mark.parametrize(("values", "message"), [
-    ({"before": ["a/run", "b/run"]}, "the same name"),
+    ({"before": ["a/run", "b/run"]}, "have the name 'run'"),
     ({"dimensions": [0]}, "different numbers of at least 1"),
     ({"layer": 9}, "no layer 9"),
     ({"before": {"bert": "OLD"}}, r"set distances\.name"),

@@ -142,8 +142,8 @@ def test_languages_are_sampled_by_numbers(folder, tmp_path):
             "dictionary",
             "empty",
         ),
-        ({"batch": {"rows": 8, "length": 4096}}, "en", "range"),
-        ({"objective": {"kind": "xlm"}, "parallel": PARALLEL, "batch": {"rows": 8, "length": 8}}, "en+fr", "empty"),
+        ({"batch": {"rows": 8, "length": 4096}}, "language en", "range"),
+        ({"objective": {"kind": "xlm"}, "parallel": PARALLEL, "batch": {"rows": 8, "length": 8}}, "languages en+fr", "empty"),
         (
             {"languages": ["train.txt"], "checkpoints": {"every": 2, "select": "best"}},
             "checkpoints.select",
