@@ -301,7 +301,7 @@ def test_pairs_with_an_empty_side_are_dropped():
     ("left", "right", "rate", "length", "place", "code", "reason"),
     [
         ([[5]], [[6]], 1.0, 9, "batch.length", "conflict", "9 must be even"),
-        ([[5] * 3], [[6]], 1.0, 8, "languages en-fr", "empty", "1 of 1 were drawn, of which 1 have a side of over 2 tokens"),
+        ([[5] * 3], [[6]], 1.0, 8, "languages en-fr", "empty", "of which 1 have a side of over 2 tokens"),
         ([[]], [[6]], 1.0, 8, "languages en-fr", "empty", "and 1 have an empty side"),
     ],
 )

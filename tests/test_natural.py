@@ -143,7 +143,11 @@ def test_languages_are_sampled_by_numbers(folder, tmp_path):
             "empty",
         ),
         ({"batch": {"rows": 8, "length": 4096}}, "language en", "range"),
-        ({"objective": {"kind": "xlm"}, "parallel": PARALLEL, "batch": {"rows": 8, "length": 8}}, "languages en+fr", "empty"),
+        (
+            {"objective": {"kind": "xlm"}, "parallel": PARALLEL, "batch": {"rows": 8, "length": 8}},
+            "languages en+fr",
+            "empty",
+        ),
         (
             {"languages": ["train.txt"], "checkpoints": {"every": 2, "select": "best"}},
             "checkpoints.select",
