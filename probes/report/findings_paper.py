@@ -42,8 +42,8 @@ CAPTION = (
 COLUMNS = (
     'The column "Compared" names the comparison or correlation that decides the verdict. What the claim requires of it '
     "is in brackets.",
-    'The column "Ours" has its mean and interval, in points except for correlations, CKA, AUC and distances. The '
-    "interval is one of 95 %, or of 90 % if the claim is that two sides are equal or one is not worse.",
+    'The column "Ours" has its mean and interval, in points except for perplexities, correlations, CKA, AUC and '
+    "distances. The interval is one of 95 %, or of 90 % if the claim is that two sides are equal or one is not worse.",
     'The column "p" has the largest p value of the comparisons for the claim, and the smallest one against it after '
     "Holm's correction. A confirmed verdict is decided by the adjusted values that follow.",
     'The column "Over" has the number of models or seeds, and the scale.',
@@ -202,9 +202,10 @@ def _undecided(run: Sequence[JudgedClaim]) -> list[str]:
     still = [claim.main for claim in run if all(one.verdict == NOT_DECIDED for one in claim.judged)]
     known = [one.needed for one in still if one.needed is not None]
     surely, perhaps = (sum(needed[end] <= MODELS for needed in known) for end in (1, 0))
+    share = f"{surely}" if surely == perhaps else f"{surely} to {perhaps}"
     told = (
-        f"Of {plural(len(still), 'claim')} that no scale decides, {MODELS} models would decide {surely} to {perhaps} "
-        "with 80 % power. This range follows from 80 % intervals of the effect sizes."
+        f"Of {plural(len(still), 'claim')} that no scale decides, {MODELS} models would decide {share} "
+        "with 80 % power. The number follows from 80 % intervals of the effect sizes."
     )
     return [told] if still else []
 
