@@ -13,24 +13,24 @@ from synthlang.tasks import open_task
 from tests.refusals import refused
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", [0, 1])
 def test_words_held_out_are_in_no_training_item_and_in_every_test_item(seed):
     source = MiniEnglish(types=500, seed=seed)
     held_out = source.world.held_out
     assert 20 < len(held_out) < 60
     for split in ("train", "dev", "test"):
-        sentences = list(named_sentences(source, split, 200))
-        sentences += [utterance.sentence for utterance in slot_sentences(source, split, 200)]
-        named = [held_out.isdisjoint(s.words) for s in sentences[200:]]
+        sentences = list(named_sentences(source, split, 60))
+        sentences += [utterance.sentence for utterance in slot_sentences(source, split, 60)]
+        named = [held_out.isdisjoint(s.words) for s in sentences[60:]]
         named += [
             held_out.isdisjoint(w for w, t in zip(s.words, s.columns["ner"], strict=True) if t != "O")
-            for s in sentences[:200]
+            for s in sentences[:60]
         ]
         assert set(named) == {split == "train"}
 
 
 def test_sentences_with_names_are_short_and_each_has_one():
-    for s in named_sentences(MiniEnglish(), "dev", 300):
+    for s in named_sentences(MiniEnglish(), "dev", 100):
         assert len(s.words) <= LONGEST and any(tag.startswith("B-") for tag in s.columns["ner"])
 
 
@@ -43,14 +43,14 @@ def test_the_task_has_the_columns_of_the_corpus():
 
 def test_zipf_makes_rare_words_more_frequent_and_its_usual_value_changes_nothing():
     def rare(zipf: str) -> float:
-        source = open_source(f"builtin:mini-english?types=1000&sentences=2000&zipf={zipf}")
+        source = open_source(f"builtin:mini-english?types=1000&sentences=800&zipf={zipf}")
         assert isinstance(source, MiniEnglish)
         counts = dict.fromkeys(source.lexicon.tags, 0)
         for batch in source.batches("train"):
             names = batch.form.names or ()
             for name, n in zip(names, np.bincount(batch.form.codes, minlength=len(names)).tolist(), strict=True):
                 counts[name] += n
-        return float(np.mean([n < 5 for n in counts.values()]))
+        return float(np.mean([n < 2 for n in counts.values()]))
 
     assert rare("0") < rare("0.5") < rare("1") - 0.03
     usual, plain = open_source("builtin:mini-english?zipf=1.0"), open_source("builtin:mini-english")

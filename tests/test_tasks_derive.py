@@ -14,7 +14,14 @@ from tests.task_cases import labels_of
 from tests.test_tasks import question, squad
 
 MINI = "builtin:mini-english?types=500&sentences=60&dev=7&test=0"
-NLI = "nli:builtin:mini-english?types=500&sentences=1100&dev=5&test=0"
+NLI = "nli:builtin:mini-english?types=500&sentences=55&dev=5&test=0"
+
+
+@pytest.fixture
+def small_batches(monkeypatch):
+    """Batches of 40 sentences, or 20 pairs."""
+    for module in ("base", "batch"):
+        monkeypatch.setattr(f"synthlang.tasks.{module}.BATCH_SENTENCES", 40)
 
 
 class Parser:
@@ -22,7 +29,7 @@ class Parser:
 
     fingerprint = "parser"
 
-    def __init__(self, source, skip=lambda s: False, size=700, change=lambda words: words):
+    def __init__(self, source, skip=lambda s: False, size=14, change=lambda words: words):
         self.source, self.skip, self.size, self.change = source, skip, size, change
         self.splits = source.splits
         self.columns = tuple(dict.fromkeys((*source.columns, "upos", "head", "deprel")))
@@ -39,7 +46,8 @@ class Parser:
             yield Corpus.of(rows[start : start + self.size], start)
 
 
-@pytest.mark.parametrize("size", [7, 5000])
+@pytest.mark.usefixtures("small_batches")
+@pytest.mark.parametrize("size", [7, 500])
 def test_sentences_come_back_to_their_items(size):
     task = open_task(NLI)
     parsed = ParsedTask(task, lambda source: Parser(source, size=size))
@@ -55,7 +63,8 @@ def test_sentences_come_back_to_their_items(size):
         assert set(after.corpus.columns["head"].codes.tolist()) <= {0, 1}
 
 
-@pytest.mark.parametrize("skip", [lambda s: s.id % 7 == 3, lambda s: s.id > 900])
+@pytest.mark.parametrize("skip", [lambda s: s.id % 7 == 3, lambda s: s.id > 45])
+@pytest.mark.usefixtures("small_batches")
 def test_items_without_a_parse_are_dropped(skip):
     task = open_task(NLI)
     lost = {s.id for batch in task.batches("train") for s in batch.corpus if skip(s)}
