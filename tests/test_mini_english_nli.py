@@ -79,7 +79,7 @@ def kind_pairs(split: str) -> list[tuple[str, str, str, list[bool]]]:
     """Label and what each sentence has that the other has not, of pairs in which one has the name of a kind."""
     names = {noun.singular for noun in MiniEnglish().world.kinds.values()}
     found = []
-    for p in nli_pairs(MiniEnglish(), split, 1500):
+    for p in pairs() if split == "train" else nli_pairs(MiniEnglish(), split, 600):
         objects = [
             [w for w, relation in zip(s.words, s.columns["deprel"], strict=True) if relation == "obj"]
             for s in (p.premise, p.hypothesis)

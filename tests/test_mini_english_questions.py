@@ -111,7 +111,7 @@ def answers(reader: Reader, paragraph: Paragraph, asked: Said) -> list[Answer]:
     ]
 
 
-@pytest.mark.parametrize(("types", "seed", "count"), [(500, 2, 300), (1000, 0, 800), (5000, 1, 300)])
+@pytest.mark.parametrize(("types", "seed", "count"), [(500, 2, 300), (5000, 1, 300)])
 def test_the_trees_give_the_one_answer_or_none(types: int, seed: int, count: int) -> None:
     reader, asked = Reader(MiniEnglish(types=types, seed=seed)), Counter[str]()
     for paragraph in made("train", count, types, seed):
@@ -120,12 +120,12 @@ def test_the_trees_give_the_one_answer_or_none(types: int, seed: int, count: int
             asked[said.asked] += 1
             found = answers(reader, paragraph, said)
             assert found == ([] if question.answer is None else [question.answer]), question.sentence.text
-    assert set(asked) == {"subject", "object", "where", "when", "how"} and min(asked.values()) > 0.01 * count
+    assert set(asked) == {"subject", "object", "where", "when", "how"} and min(asked.values()) > 3
 
 
 def test_the_reader_of_trees_can_fail() -> None:
     """Asked of another context, most questions have no answer; the check above is not empty."""
-    reader, some = Reader(MiniEnglish()), made()
+    reader, some = Reader(MiniEnglish()), made()[:300]
     asked = [(other, q.sentence) for mine, other in pairwise(some) for q in mine.questions]
     found = [answers(reader, other, reader.question(sentence)) for other, sentence in asked]
     assert np.mean([bool(f) for f in found]) < 0.05 and any(found)
@@ -173,12 +173,17 @@ def test_the_task_set() -> None:
     assert refused(task.batches, "test")[1] == "missing"
 
 
+@pytest.fixture(scope="module")
+def batch():
+    [only] = MiniEnglishQuestions(MiniEnglish(sentences=400)).batches("train")
+    return only
+
+
 FINAL = {"name": "x", "transforms": [{"kind": "typology", "head_direction": "final"}]}
 
 
 @pytest.mark.parametrize("spec", ["trans", "inv", "trans+inv", FINAL], ids=str)
-def test_answers_stay_in_one_piece(spec) -> None:
-    [batch] = MiniEnglishQuestions(MiniEnglish(sentences=400)).batches("train")
+def test_answers_stay_in_one_piece(spec, batch) -> None:
     derived, counts = derive_task(batch, parse_language(spec))
     assert counts == ({"typology: sentences laid out": len(batch.corpus)} if spec is FINAL else {})
     assert derived.ids == batch.ids and len(derived.answers) == len(batch.answers) > 200

@@ -50,9 +50,9 @@ def marked() -> Iterator[tuple[Sentence, int, str, int]]:
             yield s, start, slot, top
 
 
-@pytest.mark.parametrize(("types", "seed"), [(500, 3), (1000, 0), (5000, 1)])
+@pytest.mark.parametrize(("types", "seed"), [(500, 3), (5000, 1)])
 def test_tags_are_legal(types: int, seed: int) -> None:
-    for s in (u.sentence for u in utterances(types, count=600, seed=seed)):
+    for s in (u.sentence for u in utterances(types, count=200, seed=seed)):
         for column in ("slot", "ner"):
             for before, tag in pairwise(["O", *s.columns[column]]):
                 assert tag == "O" or tag.startswith("B-") or (tag[:2] == "I-" and before[2:] == tag[2:])
@@ -135,9 +135,9 @@ def test_the_task_set() -> None:
     assert refused(task.batches, "test")[1] == "missing"
 
 
-@pytest.mark.parametrize("spec", ["trans", "inv", "trans+inv"])
+@pytest.mark.parametrize("spec", ["inv", "trans+inv"])
 def test_labels_follow_their_words(spec: str) -> None:
-    [batch] = MiniEnglishSlots(MiniEnglish(sentences=300)).batches("train")
+    [batch] = MiniEnglishSlots(MiniEnglish(sentences=100)).batches("train")
     derived, counts = derive_task(batch, parse_language(spec))
     assert len(derived) == len(batch) and counts == {} and derived.ids == batch.ids
     for old, new in zip(batch.corpus, derived.corpus, strict=True):
