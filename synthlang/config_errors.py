@@ -132,7 +132,7 @@ def type_reason(item: ErrorDetails) -> str:
 def _rule(item: ErrorDetails) -> str:
     """Return the rule that a value breaks, as words after "must", or "" for an error of another kind."""
     kind, context = item["type"], item.get("ctx", {})
-    least, most = context.get("min_length"), context.get("max_length")
+    least, most = context.get("min_length", 0), context.get("max_length", 0)
     noun = "character" if kind.startswith("string") else "value"
     if kind.endswith("too_short"):
         return f"have at least {plural(least, noun)}"

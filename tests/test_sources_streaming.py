@@ -262,7 +262,7 @@ def nothing_is_stored(home: Path) -> bool:
 def derive(address: str, home: Path, spec: str, out: Path) -> None:
     """Derive a data set in a process that may be killed."""
     use_hub(address, home)
-    run.SHARD_BATCHES = 1
+    vars(run).update(SHARD_BATCHES=1)
     synthlang.derive(spec, "trans+inv", out, examples=0)
 
 
