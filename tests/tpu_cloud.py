@@ -48,7 +48,7 @@ if "describe" in words:
         raise SystemExit(1)
     print(states[0])
 elif "ssh" in words:
-    environment = os.environ | {"HOME": f"{cloud}/vm", "PUSH_SECONDS": "0.2", "LOOK_SECONDS": "0.05"}
+    environment = {"PUSH_SECONDS": "60", "LOOK_SECONDS": "0.1", **os.environ, "HOME": f"{cloud}/vm"}
     raise SystemExit(subprocess.run(["bash", "-c", flags["command"]], cwd=cloud / "vm", env=environment).returncode)
 elif "scp" in words:
     source, target = Path(place(words[4])), Path(place(words[5]))
@@ -117,7 +117,7 @@ class Cloud:
         environment |= more
         command = ["bash", str(SCRIPTS / script), *arguments]
         return subprocess.run(
-            command, env=environment, input=typed, capture_output=True, text=True, cwd=ROOT, timeout=60, check=False
+            command, env=environment, input=typed, capture_output=True, text=True, cwd=ROOT, timeout=300, check=False
         )
 
     @property
