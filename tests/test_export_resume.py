@@ -17,6 +17,7 @@ import pytest
 from synthlang.errors import InputError
 from synthlang.export import export_language, run
 from synthlang.language import PARENT, parse_language
+from synthlang.sources import base
 from synthlang.sources.text import TextSource
 from synthlang.workers import WorkerDiedError, ordered_map
 from tests.annotated import annotated
@@ -29,14 +30,20 @@ LANGUAGE = parse_language("trans+inv")
 
 @pytest.fixture(autouse=True)
 def small_shards(monkeypatch):
-    monkeypatch.setattr("synthlang.export.run.SHARD_BATCHES", 1)
+    small(monkeypatch.setattr)
     monkeypatch.setattr(run, "cores", lambda: 8)
+
+
+def small(change=setattr):
+    """Make a shard of each batch, and small batches."""
+    change(run, "SHARD_BATCHES", 1)
+    change(base, "BATCH_SENTENCES", 100)
 
 
 @pytest.fixture(scope="module")
 def text(tmp_path_factory):
     path = tmp_path_factory.mktemp("text") / "t.txt"
-    path.write_text("".join(f"sentence number {i} of many\n" for i in range(12_500)))  # seven batches
+    path.write_text("".join(f"sentence number {i} of many\n" for i in range(625)))  # seven batches
     return path
 
 
@@ -45,7 +52,7 @@ def whole(text, tmp_path_factory):
     """An export without interruption."""
     folder = tmp_path_factory.mktemp("whole") / "d"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("synthlang.export.run.SHARD_BATCHES", 1)
+        small(patch.setattr)
         export_language(TextSource(text), LANGUAGE, folder, source_name="x")
     assert len(list((folder / "data" / "derived").iterdir())) == 7
     return digest(folder)
@@ -59,7 +66,8 @@ class Slow(TextSource):
 
 
 def export_slowly(text, out, workers):
-    vars(run).update(SHARD_BATCHES=1, cores=lambda: 8)
+    small()
+    vars(run).update(cores=lambda: 8)
     export_language(Slow(text), LANGUAGE, out, source_name="x", workers=workers)
 
 
@@ -171,7 +179,7 @@ def test_killed_between_the_rename_and_the_clearing_up(text, whole, tmp_path, mo
             export_language(TextSource(text), LANGUAGE, tmp_path / "d", source_name="x")
     assert sorted(p.name for p in tmp_path.iterdir()) == [".partial-d", "d"]
     result = export_language(TextSource(text), LANGUAGE, tmp_path / "d", source_name="x")
-    assert result["splits"]["train"]["kept"] == 12_500
+    assert result["splits"]["train"]["kept"] == 625
     assert digest(tmp_path / "d") == whole and not (tmp_path / ".partial-d").exists()
 
 
