@@ -53,10 +53,14 @@ def test_as_many_models_decide_four_samples_of_five(relation, margin, mean, spre
     asked = region(relation, margin)
     needed = models_needed(of(mean, spread, 4), asked)
     assert needed is not None and 2 < needed < 60
-    random, found = np.random.default_rng(7), 0
-    for values in random.normal(mean, spread, (ROUNDS, int(needed))):
-        ours = estimate(replicates(values))
-        assert ours is not None
+    draws, one, found = (
+        np.random.default_rng(7).normal(mean, spread, (ROUNDS, int(needed))),
+        of(mean, spread, int(needed)),
+        0,
+    )
+    errors = draws.std(axis=1, ddof=1) / int(needed) ** 0.5
+    for value, error in zip(draws.mean(axis=1).tolist(), errors.tolist(), strict=True):
+        ours = replace(one, mean=value, standard_error=error)
         found += decided(*asked.p_values(ours)) != "inconclusive"
     # the risks of two ends are added up, and the last model may bring more than is asked for
     assert POWER - NEAR <= found / ROUNDS <= power(of(mean, spread, 4), asked, int(needed)) + 0.02 + NEAR
