@@ -122,16 +122,17 @@ def test_a_bag_of_words_is_far_above_chance_and_not_perfect() -> None:
     assert len(set(train) & set(test)) < 12 and len(set(train)) > 0.98 * len(train)  # splits hardly share an utterance
 
 
-def test_the_task_set() -> None:
-    task = MiniEnglishSlots(MiniEnglish(sentences=2100, dev=1, test=0))
+def test_the_task_set(monkeypatch) -> None:
+    monkeypatch.setattr("synthlang.tasks.batch.BATCH_SENTENCES", 100)
+    task = MiniEnglishSlots(MiniEnglish(sentences=130, dev=1, test=0))
     assert task.splits == ("train", "dev") and task.labels == INTENTS and task.tags == "slot"
     assert (task.kind, task.fields, task.label_name) == ("words", ("text",), "intent")
-    assert task.licence == "apache-2.0" and task.columns[-1] == "slot" and task.size("train") == 2100
+    assert task.licence == "apache-2.0" and task.columns[-1] == "slot" and task.size("train") == 130
     first, second = task.batches("train")
-    assert [len(first), len(second)] == [2000, 100] and second.ids == tuple(map(str, range(2000, 2100)))
+    assert [len(first), len(second)] == [100, 30] and second.ids == tuple(map(str, range(100, 130)))
     assert first.label is not None and tuple(first.corpus.columns) == task.columns
-    assert dict(first.corpus[1999].columns) == dict(utterances()[1999].sentence.columns)
-    assert first.label.values() == [u.intent for u in utterances()[:2000]]
+    assert dict(first.corpus[99].columns) == dict(utterances()[99].sentence.columns)
+    assert first.label.values() == [u.intent for u in utterances()[:100]]
     assert refused(task.batches, "test")[1] == "missing"
 
 

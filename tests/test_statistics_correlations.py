@@ -249,13 +249,13 @@ def conditions(random, slope, within, count=12, seeds=3):
     return x.ravel(), y.ravel(), np.repeat(np.arange(count), seeds).tolist()
 
 
-@pytest.mark.parametrize(("slope", "within", "low", "high"), [(0, 0, 0.02, 0.09), (0, -3, 0.02, 0.09), (4, 0, 0.8, 1)])
-def test_size_and_power(slope, within, low, high, monkeypatch):
-    """5 % where conditions have nothing to do with each other, also where seeds do; nearly always with an effect."""
+@pytest.mark.parametrize(("slope", "within", "rounds", "low", "high"), [(0, -3, 300, 0.02, 0.09), (4, 0, 100, 0.8, 1)])
+def test_size_and_power(slope, within, rounds, low, high, monkeypatch):
+    """5 % where conditions have nothing to do with each other but seeds do; nearly always with an effect."""
     monkeypatch.setattr(correlations, "PERMUTATIONS", 400)
     monkeypatch.setattr(correlations, "SMALLEST_BOOTSTRAP", 1000)
     random, found = np.random.default_rng(7), []
-    for seed in range(300):
+    for seed in range(rounds):
         x, y, cell = conditions(random, slope, 0)
         if within:  # the seeds of a condition differ about means that they leave alone
             own = np.tile([-1.0, 0.0, 1.0], 12)
