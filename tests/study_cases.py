@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from probes import cli
+from probes.study import runner
 from probes.study.cells import expand
 from probes.study.config import StudyConfig
 from probes.study.options import StudyOptions
@@ -38,6 +39,13 @@ def run_here(folder: Path, data: Any = None, **options: Any) -> StudyRun:
     run = opened(folder, data, **options)
     run.run()
     return run
+
+
+def made_here(folder: Path, data: Any = None, **options: Any) -> StudyRun:
+    """Start or continue a study, of which nothing reads the report, so that it has none."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner, "write_report", lambda *_, **__: None)
+        return run_here(folder, data, **options)
 
 
 def command(monkeypatch: pytest.MonkeyPatch, *arguments: Any) -> int:
@@ -87,7 +95,7 @@ def wait_for(folder: Path, pattern: str, started: Started) -> None:
         if not started.process.is_alive() and not any(folder.glob(pattern)):
             raise AssertionError(f"it ended before there was {pattern}: {started.ended()}")
         assert time.monotonic() < deadline, f"no {pattern} in {folder}"
-        time.sleep(0.002)
+        time.sleep(0.01)
 
 
 def alive_in(session: int) -> list[int]:
@@ -108,7 +116,7 @@ def wait_for_the_end_of(session: int) -> None:
     deadline = time.monotonic() + 60
     while alive_in(session):
         assert time.monotonic() < deadline, f"still alive: {alive_in(session)}"
-        time.sleep(0.02)
+        time.sleep(0.1)
 
 
 TABLES = ("results.csv", "results.parquet", "measures.csv", "measures.parquet")

@@ -22,7 +22,7 @@ from probes.transfer.run import Transfer
 from synthlang.checksums import RECORD
 from synthlang.errors import InputError
 from tests.refusals import refused
-from tests.study_cases import command, opened, own_copy, run_here, stages_of, tables
+from tests.study_cases import command, made_here, opened, own_copy, stages_of, tables
 from tests.study_graphs import ADJUST, PROBE, SOURCE, STARTED, TASK
 
 PAIR = {"kind": "derived", "source": SOURCE, "left": "trans+inv", "tokenizers": ["hi", "en"]}
@@ -39,7 +39,7 @@ ALL: dict[str, Any] = {
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("damaged") / "out"
-    assert [cell.status for cell in run_here(folder, ALL).cells] == ["done"]
+    assert [cell.status for cell in made_here(folder, ALL).cells] == ["done"]
     return folder
 
 
@@ -102,22 +102,19 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
         ("pretrain", "gone", []),
         ("adjust", "gone", []),
         ("tune", "truncated", ["tune"]),  # a fine-tuned body has no checkpoint
-        ("tune", "gone", ["tune"]),
     ],
 )
 def test_an_export_is_written_again_and_nothing_is_trained(which, damage, again, out, trained):
     before, results = exported(out), tables(out)
     DAMAGES[damage](run_of(out, which))
     assert exported(out) != before
-    assert [cell.status for cell in run_here(out, ALL).cells] == ["done"]
+    assert [cell.status for cell in made_here(out, ALL).cells] == ["done"]
     assert exported(out) == before and tables(out) == results
     assert trained == again
     assert not opened(out, ALL).to_do()
 
 
-@pytest.mark.parametrize(
-    ("which", "lost"), [("pretrain", "last"), ("pretrain", "folder"), ("adjust", "last"), ("adjust", "all")]
-)
+@pytest.mark.parametrize(("which", "lost"), [("pretrain", "last"), ("pretrain", "folder"), ("adjust", "all")])
 def test_without_a_sound_checkpoint_the_run_is_made_again(lost, which, out, trained):
     run, before, results = run_of(out, which), exported(out), tables(out)
     metrics = len((run / "metrics.jsonl").read_text().splitlines())
@@ -127,7 +124,7 @@ def test_without_a_sound_checkpoint_the_run_is_made_again(lost, which, out, trai
         truncate(path / "model.safetensors")
     if lost == "folder":
         shutil.rmtree(run / "checkpoints")
-    assert [cell.status for cell in run_here(out, ALL).cells] == ["done"]
+    assert [cell.status for cell in made_here(out, ALL).cells] == ["done"]
     assert set(trained) == {which}
     assert exported(out) == before
     assert tables(out) == results
@@ -139,7 +136,7 @@ def test_cells_that_are_waiting_find_what_they_read(out, trained):
     for which in ("start", "adjust"):
         shorten(run_of(out, which), "model.safetensors")
     more = {**ALL, "seeds": [0, 1]}
-    assert [cell.status for cell in run_here(out, more).cells] == ["done"]
+    assert [cell.status for cell in made_here(out, more).cells] == ["done"]
     assert trained == []
 
 
@@ -166,7 +163,7 @@ def test_after_gc_an_export_that_it_kept_is_watched(out, trained):
     collect([out], "final")
     before = exported(out)
     shutil.rmtree(run_of(out, "start") / "export" / "en")
-    run_here(out, ALL)
+    made_here(out, ALL)
     assert exported(out) == before
     assert trained == []
 
@@ -176,7 +173,7 @@ def test_a_damaged_stage_that_no_cell_has_is_deleted_as_others(out):
     shutil.rmtree(run / "export")
     assert is_whole(AdjustStage.content, run)
     assert not is_intact(AdjustStage.content, run)
-    run_here(out, {**ALL, "adjust": None})
+    made_here(out, {**ALL, "adjust": None})
     assert run in [one.folder.resolve() for one in delete_unused([out])]
 
 
@@ -196,10 +193,9 @@ def test_what_is_damaged_meanwhile_is_said_with_what_to_do(out, monkeypatch):
     DAMAGES["gone"](run_of(out, "adjust"))
     run.run()
     assert [cell.error for cell in run.cells] == [
-        f"{run.graph.stages[run.cells[0].keys['adjust']].label} is not finished; start the study again, which makes "
-        "the stage"
+        f"{run.graph.stages[run.cells[0].keys['adjust']].label} is not finished; start the study again to make it"
     ]
-    assert [cell.status for cell in run_here(out, ALL).cells] == ["done"]
+    assert [cell.status for cell in made_here(out, ALL).cells] == ["done"]
 
 
 # --- every file of the store ---
@@ -251,7 +247,7 @@ def test_no_damage_of_a_file_is_missed(injury, out):
     assert not verify_store(store)
 
 
-@pytest.mark.parametrize("injury", INJURIES)
+@pytest.mark.parametrize("injury", ["delete", "flip"])  # a file that is gone, and one of its size
 def test_a_log_that_was_damaged_is_trained_again_and_changes_no_result(injury, out, trained):
     results, said = tables(out), list[str]()
     run = run_of(out, "pretrain")
@@ -262,7 +258,7 @@ def test_a_log_that_was_damaged_is_trained_again_and_changes_no_result(injury, o
     assert "pretrain" in trained and any("damaged files: metrics.jsonl" in line for line in said)
 
 
-@pytest.mark.parametrize("injury", INJURIES)
+@pytest.mark.parametrize("injury", ["delete", "flip"])
 def test_a_stage_that_reads_damaged_data_finds_them_made_again(injury, out, trained):
     """Everything that is no stage is damaged, and every export, and the probes and transfers are gone."""
     results = tables(out)
@@ -272,7 +268,7 @@ def test_a_stage_that_reads_damaged_data_finds_them_made_again(injury, out, trai
             INJURIES[injury](path)
     for kind in ("probe", "transfer", "alignment"):
         shutil.rmtree(stages_of(out, kind)[0])
-    assert [cell.status for cell in run_here(out, ALL).cells] == ["done"]
+    assert [cell.status for cell in made_here(out, ALL).cells] == ["done"]
     assert tables(out) == results and not verify_store(out / "stages")
     assert trained == ["tune"]  # a fine-tuned body has no checkpoint
 
@@ -298,9 +294,9 @@ def test_a_stage_that_reads_damage_of_the_same_size_and_time_refuses_it(out):
     flip(weights)
     os.utime(weights, ns=times)
     shutil.rmtree(stages_of(out, "transfer")[0])
-    (cell,) = run_here(out, ALL).cells
+    (cell,) = made_here(out, ALL).cells
     assert "model.safetensors" in str(cell.error) and "is damaged" in str(cell.error)
-    assert [cell.status for cell in run_here(out, ALL).cells] == ["done"]
+    assert [cell.status for cell in made_here(out, ALL).cells] == ["done"]
 
 
 @pytest.mark.parametrize("name", ["studies.json", "pretrain-*/stage.json", "*-*/.checksums.json"])

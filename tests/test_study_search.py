@@ -17,7 +17,7 @@ from probes.study.options import SearchOptions
 from synthlang.config import load, parse
 from synthlang.fingerprint import sha256_file
 from tests.refusals import refused
-from tests.study_cases import run_here
+from tests.study_cases import made_here
 from tests.tiny import PRETRAIN, STUDY, changed
 
 pytest.importorskip("optuna")
@@ -30,11 +30,17 @@ TINY |= {"tasks": {}}
 HALVING: dict[str, Any] = {"trials": 4, "first_rung": 4, "reduction": 2}
 
 
-@pytest.fixture
-def study(tmp_path):
-    path = tmp_path / "study.yaml"
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    path = tmp_path_factory.mktemp("search") / "study.yaml"
     path.write_text(yaml.safe_dump(TINY))
     return path
+
+
+@pytest.fixture(scope="module")
+def found(study):
+    """The trials of a search, whose folder is beside the study, as is its store."""
+    return search_study(study, study.parent / "search", SearchOptions(store=study.parent / "store", **HALVING))
 
 
 def steps_of(store):
@@ -46,10 +52,10 @@ def steps_of(store):
     return found
 
 
-def test_the_best_go_on_and_are_the_models_that_a_study_makes(study, tmp_path):
-    found = search_study(study, tmp_path / "search", SearchOptions(store=tmp_path / "store", **HALVING))
+def test_the_best_go_on_and_are_the_models_that_a_study_makes(study, found, tmp_path):
+    store = study.parent / "store"
     assert found[0].params["pretrain.optimizer.learning_rate"] == "0.01" and found[0].last_step == 12
-    reached = steps_of(tmp_path / "store")
+    reached = steps_of(store)
     assert reached[1e-2] == 12 and min(reached.values()) == 4 and set(reached.values()) <= {4, 8, 12}
     for trial in found:  # a rung is left by the best half of those that had come to it
         for rung in (4, 8):
@@ -59,22 +65,22 @@ def test_the_best_go_on_and_are_the_models_that_a_study_makes(study, tmp_path):
             if rung in trial.intermediate_values:
                 goes_on = trial.intermediate_values[rung] <= sorted(before)[max(len(before) // 2 - 1, 0)]
                 assert (trial.last_step > rung) == goes_on
-    with (tmp_path / "search" / "trials.csv").open() as lines:
+    with (study.parent / "search" / "trials.csv").open() as lines:
         rows = list(csv.DictReader(lines))
     assert rows[0]["state"] == "complete" and len(rows) == 4
-    whole = run_here(tmp_path / "whole", TINY)
+    best_alone = {"product": {"pretrain.optimizer.learning_rate": [1e-2], "pretrain.language": ["trans"]}}
+    whole = made_here(tmp_path / "whole", {**TINY, "grid": best_alone})
     best = rows[0]["stage"]
     for name in ("metrics.jsonl", "export/trans/model.safetensors"):
-        assert (tmp_path / "store" / best / name).exists()
+        assert (store / best / name).exists()
     weights = "export/trans/model.safetensors"
-    assert sha256_file(tmp_path / "store" / best / weights) == sha256_file(whole.store.root / best / weights)
-    assert json.loads((tmp_path / "store/studies.json").read_text())["studies"]
-    run_here(tmp_path / "again", TINY, store=tmp_path / "store")  # those given up go on
-    assert set(steps_of(tmp_path / "store").values()) == {12}
+    assert sha256_file(store / best / weights) == sha256_file(whole.store.root / best / weights)
+    assert json.loads((store / "studies.json").read_text())["studies"]
+    made_here(tmp_path / "again", TINY, store=store)  # those given up go on
+    assert set(steps_of(store).values()) == {12}
 
 
-def test_a_search_that_is_stopped_goes_on(study, tmp_path, monkeypatch):
-    whole = search_study(study, tmp_path / "whole", SearchOptions(**HALVING))
+def test_a_search_that_is_stopped_goes_on(study, found, tmp_path, monkeypatch):
     real, calls = search.Search._train, []
 
     def stopped(self, stage, until, stop, report):
@@ -86,8 +92,8 @@ def test_a_search_that_is_stopped_goes_on(study, tmp_path, monkeypatch):
     monkeypatch.setattr(search.Search, "_train", stopped)
     with pytest.raises(SystemExit, match="143"):
         search_study(study, tmp_path / "two", SearchOptions(**HALVING))
-    found = search_study(study, tmp_path / "two", SearchOptions(**HALVING))
-    told = [[f"{t.params} {t.intermediate_values}" for t in trials] for trials in (whole, found)]
+    again = search_study(study, tmp_path / "two", SearchOptions(**HALVING))
+    told = [[f"{t.params} {t.intermediate_values}" for t in trials] for trials in (found, again)]
     assert sorted(told[0]) == sorted(told[1])
 
 
