@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -27,13 +28,21 @@ UNSAFE = re.compile(
 )
 
 
+@cache
 def files_of(package: str) -> list[Path]:
     return sorted((ROOT / package).rglob("*.py"))
 
 
+@cache
+def nodes_of(source: str) -> list[ast.AST]:
+    """The nodes that the scans look at, of a file that several of them read."""
+    wanted = (ast.Import, ast.ImportFrom, ast.Call)
+    return [node for node in ast.walk(ast.parse(source)) if isinstance(node, wanted)]
+
+
 def imported(source: str) -> Iterator[tuple[int, str]]:
     """(line, first part of the module) of every import, inside functions and conditions too."""
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes_of(source):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name.split(".")[0]) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -68,16 +77,16 @@ def forbidden(*files: Path) -> list[str]:
 
 def _trusting(path: Path) -> Iterator[str]:
     """Calls that open a model or a tokenizer and leave it to transformers to ask whether its code may run."""
-    calls = (node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call))
+    calls = (node for node in nodes_of(path.read_text(encoding="utf-8")) if isinstance(node, ast.Call))
     for call in calls:
-        keywords = {keyword.arg for keyword in call.keywords}
-        if ast.unparse(call.func).endswith(".from_pretrained") and "trust_remote_code" not in keywords:
+        named = isinstance(call.func, ast.Attribute) and call.func.attr == "from_pretrained"
+        if named and "trust_remote_code" not in {keyword.arg for keyword in call.keywords}:
             yield f"{path}:{call.lineno}: from_pretrained without trust_remote_code=False"
 
 
 @pytest.fixture(scope="module")
 def fresh():
-    """Modules of a fresh interpreter that imports synthlang, ``first``, and then all that is in it."""
+    """Modules of a fresh interpreter that imports synthlang, ``first``, all that is in it, and then the command."""
     code = """
 import importlib, json, pkgutil, sys
 before = set(sys.modules)
@@ -86,7 +95,9 @@ first = sorted(set(sys.modules) - before)
 names = [m.name for m in pkgutil.walk_packages(synthlang.__path__, "synthlang.")]
 for name in names:
     importlib.import_module(name)
-print(json.dumps({"first": first, "names": names, "loaded": sorted({m.split(".")[0] for m in sys.modules})}))
+loaded = sorted({m.split(".")[0] for m in sys.modules})
+import probes.cli, probes.commands
+print(json.dumps({"first": first, "names": names, "loaded": loaded, "command": sorted(sys.modules)}))
 """
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, cwd=ROOT)
     return json.loads(done.stdout)
@@ -103,11 +114,8 @@ def test_importing_synthlang_loads_nothing_but_what_python_has(fresh):
     assert {name.split(".")[0] for name in fresh["first"]} - sys.stdlib_module_names == {"synthlang"}
 
 
-def test_the_command_loads_no_large_library_for_its_help_or_a_study_that_is_finished():
-    names = ["torch", "matplotlib", "pandas", "typer"]
-    code = f"import sys, probes.cli, probes.commands; print(*[name for name in {names} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, cwd=ROOT)
-    assert done.stdout.split() == ["typer"]
+def test_the_command_loads_no_large_library_for_its_help_or_a_study_that_is_finished(fresh):
+    assert {"torch", "matplotlib", "pandas", "typer"} & {*fresh["command"]} == {"typer"}
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -126,7 +134,7 @@ def test_imports_go_one_way(package):
 def modules_imported(source: str, modules: set[str]) -> set[str]:
     """Return the names in ``modules`` that a source imports, also in functions and for types."""
     names: set[str] = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes_of(source):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
