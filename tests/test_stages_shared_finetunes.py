@@ -16,20 +16,22 @@ from probes.study.gc import delete_unused
 from probes.transfer.fit import _Fit
 from probes.transfer.shared import SharedPlace
 from synthlang.store import Store
-from tests.study_cases import run_here
+from tests.study_cases import made_here, opened
+from tests.study_finished import finish_all
 from tests.study_graphs import FIRST, FULL, TUNED, contents, graph_of, run_all
+from tests.tiny import changed
 
 LANGUAGES = [{"name": "en"}, {"name": "hi", "language": "trans"}, {"name": "xx", "language": "trans+inv"}]
 OTHER = "builtin:mini-english?types=500&sentences=150&dev=30&test=40&seed=5"
+TUNING = changed(TUNED, fine_tune__epochs=1)
 STUDY: dict[str, Any] = {
     **{key: value for key, value in FULL.items() if key != "probes"},
     "seeds": [0],
     "pretrain": {**FIRST, "languages": LANGUAGES},
-    "transfer": TUNED,
+    "transfer": TUNING,
     "tasks": {"one": {}, "other": {"test": f"{OTHER}#test"}},
     "grid": {"product": {"transfer.language": ["hi", "xx"]}},
 }
-EPOCHS = TUNED["fine_tune"]["epochs"]
 
 
 @pytest.fixture
@@ -60,12 +62,12 @@ def one_by_one(data: dict[str, Any], folder: Path) -> dict[str, bytes]:
 def test_a_fit_is_made_once(tmp_path, trained):
     """Four transfers of one model to two languages, two test sets each, have one fit on the source language, and one on
     each of the others: three and not eight. Their results are those of stages that are made one by one."""
-    run = run_here(tmp_path / "study", STUDY)
-    assert len(trained) == 3 * EPOCHS
+    run = made_here(tmp_path / "study", STUDY)
+    assert len(trained) == 3
     assert not list((run.store.root / FITS).iterdir()) and not list(run.store.root.glob("*.work"))
     trained.clear()
     assert results(run.store) == one_by_one(STUDY, tmp_path / "alone")
-    assert len(trained) == 8 * EPOCHS
+    assert len(trained) == 8
 
 
 def stages_of(**changes: Any) -> dict[tuple[str, str], dict[Role, str]]:
@@ -77,7 +79,7 @@ def stages_of(**changes: Any) -> dict[tuple[str, str], dict[Role, str]]:
 
 
 def of_one(**transfer: Any) -> dict[Role, str]:
-    return stages_of(transfer={**TUNED, "features": {"tune": "none"}, **transfer})["hi", "one"]
+    return stages_of(transfer={**TUNING, "features": {"tune": "none"}, **transfer})["hi", "one"]
 
 
 def test_what_fits_depend_on():
@@ -85,17 +87,17 @@ def test_what_fits_depend_on():
     assert len({keys["source"] for keys in plain.values()}) == 1
     assert len({keys["target"] for keys in plain.values()}) == 2
     assert plain["hi", "one"]["target"] == plain["hi", "other"]["target"] != plain["hi", "one"]["source"]
-    alike = stages_of(transfer={**TUNED, "chosen_by": "target"})
+    alike = stages_of(transfer={**TUNING, "chosen_by": "target"})
     # the dev set that chooses is of the language
     assert len({keys["source"] for keys in alike.values()}) == 4
     assert alike["hi", "one"]["target"] == plain["hi", "one"]["target"]
-    assert stages_of(transfer={**TUNED, "sup": False})["hi", "one"] == {"source": plain["hi", "one"]["source"]}
+    assert stages_of(transfer={**TUNING, "sup": False})["hi", "one"] == {"source": plain["hi", "one"]["source"]}
     others = (
         stages_of(seeds=[1]),
         stages_of(pretrain={**STUDY["pretrain"], "seed": 5}),
-        stages_of(transfer={**TUNED, "train_items": 40}),
-        stages_of(transfer={**TUNED, "search": {"fine_tune.learning_rate": [1e-2, 1e-3]}}),
-        stages_of(transfer={**TUNED, "continual": {"alpha": 1.0, "rows": 4}}),
+        stages_of(transfer={**TUNING, "train_items": 40}),
+        stages_of(transfer={**TUNING, "search": {"fine_tune.learning_rate": [1e-2, 1e-3]}}),
+        stages_of(transfer={**TUNING, "continual": {"alpha": 1.0, "rows": 4}}),
     )
     for other in others:
         assert not set(other["hi", "one"].values()) & set(plain["hi", "one"].values())
@@ -119,10 +121,10 @@ def test_a_rotation_leaves_the_other_language_as_it_is(rotation, common):
 def test_with_a_rotation_the_results_are_those_of_one_alone(tmp_path, trained):
     """On features that are frozen, with one that moves the source language, SUP is that of the model as it is."""
     methods = {"as it is": {}, "rotated": {"transfer.rotation": {"data": {"dev": 0, "sentences": 40}}}}
-    data = {**STUDY, "tasks": {"pos": {}}, "transfer": {**TUNED, "language": "hi", "features": {"tune": "none"}}}
+    data = {**STUDY, "tasks": {"pos": {}}, "transfer": {**TUNING, "language": "hi", "features": {"tune": "none"}}}
     data |= {"grid": {"product": {"method": methods}}}
-    run = run_here(tmp_path / "study", data)
-    assert len(trained) == 3 * EPOCHS
+    run = made_here(tmp_path / "study", data)
+    assert len(trained) == 3
     assert results(run.store) == one_by_one(data, tmp_path / "alone")
 
 
@@ -160,8 +162,10 @@ def test_a_fit_is_kept_until_the_last_stage_that_needs_it_has_ended(tmp_path):
 
 
 def test_what_a_killed_runner_left_goes_with_what_is_unused(tmp_path):
-    run = run_here(tmp_path / "study", {**STUDY, "tasks": {"one": {}}})
+    run = opened(tmp_path / "study", {**STUDY, "tasks": {"one": {}}})
+    finish_all(run.graph.stages.values(), run.store.root)
+    run.run()
     left = run.store.root / FITS / "0123456789abcdef"
-    left.mkdir()
+    left.mkdir(parents=True)
     assert [one.folder for one in delete_unused([tmp_path / "study"], dry_run=True)] == [left] and left.exists()
     assert [one.folder for one in delete_unused([tmp_path / "study"])] == [left] and not left.exists()
