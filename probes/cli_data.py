@@ -61,7 +61,7 @@ def fetch(
     keep_downloads: Annotated[
         bool,
         option(
-            "Downloads kept in TO/.downloads, as a mirror for --from (default: deleted after use).",
+            "Downloads kept in TO/.downloads, as a mirror for --from (default: deleted unless a data set failed).",
             "--keep-downloads",
         ),
     ] = False,

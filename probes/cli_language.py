@@ -65,7 +65,10 @@ def derive(
     ] = None,
     field: Annotated[
         list[str],
-        option("Field of the task to derive in the configuration mixed, such as premise (default: none; repeatable)."),
+        option(
+            "Field to derive, such as premise. Adds the configuration 'mixed', in which all other fields stay in the "
+            "source language (default: none; repeatable)."
+        ),
     ] = [],  # noqa: B006  typer copies it
     cache: Cache = None,
 ) -> None:

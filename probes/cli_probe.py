@@ -65,8 +65,8 @@ def align(
     symmetrise: Annotated[
         str | None,
         option(
-            "Method for --out that combines both directions: intersection, union, grow-diag, grow-diag-final, "
-            "grow-diag-final-and, forward or reverse (default: intersection)."
+            "Alignment to write and show: forward, reverse, or both combined by intersection, union, grow-diag, "
+            "grow-diag-final or grow-diag-final-and (default: intersection, or that of a single --links file)."
         ),
     ] = None,
     gold: Annotated[

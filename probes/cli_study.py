@@ -149,7 +149,9 @@ def findings(
     folder: Annotated[Path, argument("Archive of studies: a folder such as docs/findings.")],
     archive: Annotated[
         list[Path],
-        option("Study folder to add to the archive first, finished or not (repeatable).", metavar="STUDY"),
+        option(
+            "Finished or unfinished study to add to the archive first (default: none; repeatable).", metavar="STUDY"
+        ),
     ] = [],  # noqa: B006
     keep: Annotated[list[Path], renamed("--keep", "--archive")] = [],  # noqa: B006
     out: Annotated[

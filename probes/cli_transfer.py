@@ -128,7 +128,9 @@ def compare(
             **one_of("prediction", "item"),
         ),
     ] = "prediction",
-    out: Annotated[Path | None, option("JSON file for the tests (default: none).")] = None,
+    out: Annotated[
+        Path | None, option("JSON file to write with the differences and their p values (default: none).")
+    ] = None,
 ) -> None:
     """Test whether results differ from a baseline.
 

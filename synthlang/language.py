@@ -75,7 +75,9 @@ class Language(StrictModel):
         units = [_unit(t) for t in self.transforms]
         if sum(isinstance(t, Transliterate) for t in self.transforms) > 1:
             reason = "a language can be transliterated only once"
-            raise InputError(reason, keys="transforms", hint="delete all transliterate steps but one", code="conflict")
+            raise InputError(
+                reason, keys="transforms", hint="delete all transforms of kind transliterate but one", code="conflict"
+            )
         if "token" in units and "word" in units[units.index("token") :]:
             reason = "a transform with unit: word follows one with unit: token"
             raise InputError(reason, keys="transforms", hint="put unit: token last", code="conflict")

@@ -72,7 +72,10 @@ class OptimizerConfig(StrictModel):
 
 
 class ValidationConfig(StrictModel):
-    """Perplexity of each language on the dev split, of masked words or, with a decoder, of all tokens."""
+    """Validation during training: perplexity and word alignment of each language.
+
+    Perplexity is measured on the dev split, at masked words or, with a decoder, at all tokens.
+    """
 
     smoke: ClassVar[Mapping[str, Any]] = {"every": 10, "rows": 16}
 

@@ -1,8 +1,9 @@
 """Labels of causal models: each position of a row predicts the next token.
 
-Rows that are read from left to right have a label at every position but the last of a sentence or row. In masked rows
-of the same model, the word at a masked position is predicted one position earlier ("masked next-token prediction",
-Charpentier and Samuel 2024, "GPT or BERT: why not both?", section 3). All rows of such a run have ``length`` labels.
+Rows that are read from left to right have a label at every position but the last of a row, and with separate positions
+also the last of a sentence. In masked rows of the same model, the word at a masked position is predicted one position
+earlier ("masked next-token prediction", Charpentier and Samuel 2024, "GPT or BERT: why not both?", section 3). All rows
+of such a run have ``length`` labels.
 """
 
 from __future__ import annotations
@@ -58,9 +59,10 @@ class CausalMasker(Masker):
 
 
 def following(values: Ids, rows: Rows) -> Ids:
-    """Return the value after each position, or IGNORE where a row or sentence ends, [rows, length].
+    """Return the value at the next position, [rows, length], or IGNORE if nothing follows.
 
-    A sentence or half of a row begins where positions begin again.
+    Nothing follows at the end of a row, before padding and before a position with number 0. Rows with numbers have
+    number 0 at the start of each sentence, or at the start of the second half of a sentence pair.
     """
     result = np.full(values.shape, IGNORE, np.int64)
     inside = np.ones(values.shape, bool) if rows.valid is None else rows.valid

@@ -445,7 +445,7 @@ class Claim(StrictModel):
         return ". ".join(part for part in (self.paper, self.note) if part)
 
     def quantities(self) -> Iterator[Quantity]:
-        """Yield all quantities that are looked up."""
+        """Yield the quantities that the entries of the claim compare, without those of ``above_floor``."""
         for entry in self.entries():
             yield from entry.quantities()
 

@@ -15,11 +15,12 @@ class ProbeSettings(StrictModel):
         title: The heading of the probe on a page.
         about: A description of the measurement, in one or two sentences.
         run: The function ``module:function`` that measures. It maps (ProbeInput, Report) to a ProbeResult.
-        check: The function ``module:function`` that raises an InputError if a text besides the sentence pairs is
-            missing, or "". Its first argument is the settings. The second is the spec of the pretraining text in the
-            source language (None if it is not known), and the third the spec of the pretraining text in a natural other
-            language (None if there is none). The fourth is True if the other language is natural. The keys of its
-            errors are relative to these settings.
+        check: The function ``module:function`` that checks the texts besides the sentence pairs, or "" for a probe
+            without such texts. It is called as ``check(settings, text, other, natural)``. ``text`` is the spec of the
+            pretraining text in the source language, or None if it is not known. ``other`` is the spec of the
+            pretraining text in a natural other language, or None if there is none. ``natural`` is True if the other
+            language is natural. The function raises an InputError with keys relative to these settings if a text is
+            unknown, cannot be opened or lacks the split.
         measures: The numbers of the result that become rows of the table of measurements.
         reads_sentences: True if the probe needs sentence pairs.
     """

@@ -335,7 +335,7 @@ def read_words(folder: Path) -> tuple[WordDictionary, dict[str, Any]]:
     if not path.is_file():
         raise no_such(path, hint="name the folder of a word dictionary")
     if not isinstance(manifest, dict) or manifest.get("sha256") != sha256_file(path):
-        reason = "differs from the checksum in manifest.json"
-        hint = "draw the dictionary again with synthlang dictionary"
+        reason = "does not match the checksum in manifest.json"
+        hint = f"delete the folder {folder} and sample the dictionary again with synthlang dictionary"
         raise InputError(reason, path, hint=hint, code="damaged")
     return WordDictionary.of(read_muse(path) if path.stat().st_size else []), manifest

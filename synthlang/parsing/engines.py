@@ -432,7 +432,7 @@ def _packages(folder: Path, lang: str) -> dict[str, str]:
         raise InputError(f"the language {lang!r} has the code {entry['alias']!r} in Stanza", hint=hint, code="unknown")
     chosen = entry.get("packages", {}).get("default", {})
     if not {"pos", "depparse"} <= set(chosen):
-        reason = f"Stanza has no default parser for the language {lang!r}"
+        reason = f"the default Stanza package of {lang!r} lacks a tagger or a parser"
         raise InputError(
             reason, folder / "resources.json", hint="use another parser, such as spacy:NAME", code="missing"
         )

@@ -73,9 +73,10 @@ TITLES = frozenset(
 def _splitters() -> tuple[Callable[[str], list[str]], Callable[[str], list[str]]]:
     """Return functions that split a line into words, one for ASCII and one for any text.
 
-    Any character that is not white space, punctuation or a symbol is a word character, since ``\\w`` would separate the
-    vowel signs of Hindi and Arabic from their letters. This class has hundreds of ranges and is slow, so ASCII has a
-    separate rule. The rules are built at first use, because that scans all code points.
+    A word character is any character except white space, punctuation, symbols and control characters. The class is not
+    ``\\w``, which would separate the vowel signs of Hindi and Arabic from their letters. It has hundreds of ranges and
+    is slow, so ASCII has a separate rule. The rules are built at first use, because building them scans the code points
+    below ``MARKS_END``.
     """
     gaps = [c for c in range(MARKS_END) if is_gap(chr(c))]
     runs = [(a + 1, b - 1) for a, b in pairwise([-1, *gaps, sys.maxunicode + 1]) if b > a + 1]

@@ -95,7 +95,7 @@ class TaskSet(ABC):
             raise InputError(reason, self.name, hint=hint or f"name one of: {has}", code="missing")
 
     def as_source(self) -> SentencesOf:
-        """Return the sentences of all items as a source, for a parser or for counts of words."""
+        """Return the sentences of all items as a source, such as for counting words or checking columns."""
         return SentencesOf(self)
 
     def field_rows(self, fields: tuple[str, ...] | None) -> tuple[int, ...]:

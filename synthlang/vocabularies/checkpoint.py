@@ -89,8 +89,8 @@ def read_checkpoint(name: str) -> Checkpoint:
     size = getattr(config, "vocab_size", None)
     rows = None if size is None else int(size)  # None: the folder holds only a tokenizer
     if rows is not None and used > rows:
-        reason = f"the tokenizer has ids up to {used - 1}, but the model has only {rows} rows"
-        raise InputError(reason, name, hint="put the tokenizer of this model beside its weights", code="conflict")
+        reason = f"the tokenizer has ids up to {used - 1:,}, but the embedding of the model has only {rows:,} rows"
+        raise InputError(reason, name, hint="use a folder with the model and its own tokenizer", code="conflict")
     return Checkpoint(name, tokenizer, specials, _settings(loaded, tokenizer), max(used, rows or 0))
 
 

@@ -202,8 +202,8 @@ class Crf(nn.Module):
     def log_likelihood(self, emissions: Tensor, tags: Tensor, mask: Tensor) -> Tensor:
         """Return log p of the tags [r, k] of each sentence in nats, [r].
 
-        A word with a negative tag (NO_LABEL) may have any tag, and the sum is over all its tags. A sentence without
-        tags has log-likelihood 0.
+        A negative tag (NO_LABEL) is unknown. The probability p is then the sum over all values of the unknown tags. A
+        sentence without known tags has log-likelihood 0.
         """
         open_words = tags < 0
         if bool((open_words & mask).any()):

@@ -237,7 +237,8 @@ class PairTask(Task):
         """
         task = open_task(spec if is_task(spec) else f"{self.name}:{spec}")
         if task.kind != self.kind or task.fields != self.fields:
-            reason = f"has items of {task.name}, but the task {self.name} needs {' and '.join(self.fields)}"
-            hint = "use items of this task, or set the task to that of the items"
+            found, needed = (f"{one.kind} with the fields {' and '.join(one.fields)}" for one in (task, self))
+            reason = f"the items are {found}, but the task {self.name} needs {needed}"
+            hint = f"use items of the task {self.name}, or change the task"
             raise InputError(reason, spec, hint=hint, code="conflict")
         return task

@@ -154,7 +154,11 @@ def adjective_node(form: str, degree: str, deprel: str) -> Node:
 
 
 def _name_node(name: Name, deprel: str) -> Node:
-    """Build a name that is flat (head first), a compound (head last), or has "of" (head first, nmod)."""
+    """Build the tree of a name.
+
+    A name with "of" has its first word as head and its last word as ``nmod``. A compound has its last word as head. Any
+    other name is flat, with its first word as head.
+    """
     words = name.words
     first, inside = f"B-{name.kind}", f"I-{name.kind}"
     if name.joined == "of":
