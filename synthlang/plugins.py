@@ -80,7 +80,7 @@ def added(
             value = entry.load()
         except Exception as error:
             problem = f"{type(error).__name__}: {error}".replace("\n", " ")
-            hint = "correct the module or the entry point of the package, or uninstall the package"
+            hint = "correct the package as 'A package of your own' in CONTRIBUTING.md describes, or uninstall it"
             raise InputError(f"cannot be imported: {problem}", plugin, hint=hint, code="failed") from error
         fits = isinstance(value, kind) if instances else isinstance(value, type) and issubclass(value, kind)
         if not fits:

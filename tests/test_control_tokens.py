@@ -58,7 +58,7 @@ def test_shards_of_an_earlier_version_are_refused(text, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("synthlang.vocabulary.Encoded.as_text", lambda self, control, unknown: self)
         assert refused(prepare, config_of(text), Store(tmp_path))[1] == "format"
-    assert refusal(prepare, config_of(text), Store(tmp_path)).hint == "delete the folder and run the same command again"
+    assert refusal(prepare, config_of(text), Store(tmp_path)).hint == "delete the folder and run the command again"
 
 
 @pytest.mark.parametrize("language", ["trans+inv", "trans:0.5", TOKENS])

@@ -269,10 +269,10 @@ def test_too_little_text_says_where(store):
     small = "builtin:mini-english?types=500&sentences=300&dev=1&test=40"
     config = config_of(batch={"length": 512}, source=small)
     artifacts = prepare(config, store)
-    assert refused(dev_batches, config, artifacts, 0) == ("parent (dev)", "range")
+    assert refused(dev_batches, config, artifacts, 0) == ("language parent (dev)", "range")
     config = config_of({"kind": "xlm", "tlm_rate": 0.001})
     artifacts = prepare(config, store)
-    assert refused(train_batches, config, artifacts) == ("parent+trans+inv", "empty")
+    assert refused(train_batches, config, artifacts) == ("languages parent+trans+inv", "empty")
 
 
 STEPS = (0, 1, 2, 3, 50, 51, 52, 1_000_003)

@@ -115,7 +115,7 @@ def test_a_folder_has_the_same_splits_from_each_source(name):
 
 @pytest.mark.parametrize("wrong", [{}, {"stated": 1, "estimated": 1}])
 def test_a_size_has_one_basis(wrong):
-    with pytest.raises(InputError, match="one basis"):
+    with pytest.raises(InputError, match="exactly one key"):
         parse(Size, wrong, "data.yaml")
 
 

@@ -177,9 +177,9 @@ def test_pairs_that_stand_alone():
 @pytest.mark.parametrize(
     ("kind", "sentences", "length", "place", "code"),
     [
-        (StreamRows, [[5, 6]], 8, "fr", "range"),
-        (StreamRows, [[]] * 20, 8, "fr", "range"),
-        (SentenceRows, [[5] * 7, [5] * 9], 8, "fr", "range"),
+        (StreamRows, [[5, 6]], 8, "language fr", "range"),
+        (StreamRows, [[]] * 20, 8, "language fr", "range"),
+        (SentenceRows, [[5] * 7, [5] * 9], 8, "language fr", "range"),
     ],
 )
 def test_too_little_text_is_an_error(kind, sentences, length, place, code):

@@ -119,8 +119,8 @@ DATA_OF_FILE = {"kind": "order-model", "format": 1, "name": "x", "labels": "ud2"
     [
         ({"labels": "ud3"}, "m.json labels"),
         ({"weights": None}, "m.json weights"),
-        ({"weights": {"A": {}}}, "m.json weights.A.[key]"),
-        ({"weights": {"N": {"BI_a": 1.0}}}, "m.json weights.N.BI_a.[key]"),
+        ({"weights": {"A": {}}}, "m.json weights.A"),
+        ({"weights": {"N": {"BI_a": 1.0}}}, "m.json weights.N.BI_a"),
         ({"weights": {"N": {"BI_a_b": math.nan}}}, "m.json weights.N.BI_a_b"),
         ({"weights": {"N": {"BI_a_b": -500.0}}}, "m.json weights.N.BI_a_b"),
         ({"unknown": 1}, "m.json unknown"),

@@ -193,7 +193,8 @@ def test_what_is_damaged_meanwhile_is_said_with_what_to_do(out, monkeypatch):
     DAMAGES["gone"](run_of(out, "adjust"))
     run.run()
     assert [cell.error for cell in run.cells] == [
-        f"{run.graph.stages[run.cells[0].keys['adjust']].label} is not finished; start the study again to make it"
+        f"{run.graph.stages[run.cells[0].keys['adjust']].label} is not finished; "
+        "start the study again, which makes the stage"
     ]
     assert [cell.status for cell in made_here(out, ALL).cells] == ["done"]
 

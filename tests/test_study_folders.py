@@ -111,7 +111,7 @@ def test_a_study_of_another_format_is_one_line(number, reference, tmp_path):
     del record["format"]
     (tmp_path / "study.json").write_text(json.dumps(record if number is None else record | {"format": number}))
     with pytest.raises(
-        InputError, match=f"has format {number or 1}, but this version of synthlang reads format 2; choose another"
+        InputError, match=f"has format {number or 1}, but this version of synthlang reads format 2; run the study again"
     ):
         opened(tmp_path)
 
