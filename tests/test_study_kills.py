@@ -66,12 +66,16 @@ def test_killed_at_every_stage_and_started_again(config, reference, tmp_path):
 
 
 @pytest.mark.usefixtures("_keyboard")
-@pytest.mark.parametrize("seconds", [0.5, 3])
+@pytest.mark.parametrize("seconds", [0.3, 3])
 def test_an_early_interrupt_is_one_line(seconds, config, tmp_path):
     """In the first seconds, an interrupt must not show a traceback of imports."""
     arguments = ["study", str(config), "--out", str(tmp_path / "out"), "--workers", "2"]
-    code = f"import sys; sys.argv[1:] = {arguments}\nfrom probes.entry import main\nmain()"
-    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, start_new_session=True)
+    code = f"import sys; sys.argv[1:] = {arguments}\nfrom probes.entry import main\nprint(flush=True)\nmain()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert process.stdout
+    process.stdout.readline()  # the command is about to start, however slow the machine is
     time.sleep(seconds)
     os.killpg(process.pid, signal.SIGINT)
     said = process.communicate(timeout=60)[1].splitlines()
