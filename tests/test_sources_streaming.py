@@ -278,7 +278,7 @@ def test_a_killed_derivation_from_the_hub_ends_with_the_same_bytes(hub, tmp_path
     process.kill()
     process.join()
     before = len(list((tmp_path / ".partial-out" / "done").glob("*.json")))
-    assert 1 <= before < 4
+    assert before in (1, 2), "a shard for each whole file before the one that stalls, of four in all"
     synthlang.derive(name, "trans+inv", out, examples=0)
     assert digest(out / "data") == digest(tmp_path / "whole" / "data")
     manifests = [read_json(folder / "manifest.json") for folder in (out, tmp_path / "whole")]

@@ -17,9 +17,9 @@ BATCH_SENTENCES = 2000  # a constant, because the borders of batches affect the 
 PARSED = "parse the source (synthlang parse SOURCE --out DIR, then conllu:DIR), or derive it with --parser spacy:NAME"
 TAGGED = "use iob:PATH, with a word and its tag on each line; CoNLL-U has entities only as NER=B-PER in its last column"
 SLOTS = "use slots:PATH; CoNLL-U has slots only as Slot=B-time in its last column"
-MORPHOLOGY = ("feats", "lemma")
 TRAINING = "name a source with a training split, such as FOLDER?train=FILE or FILE?split=train"
 """Hint of errors about a source without a training split."""
+MORPHOLOGY = ("feats", "lemma")
 """Columns of features and lemmas, which a source reads only if an option or a language names them."""
 MORPHOLOGICAL = (
     "use a treebank (conllu:PATH) with features and lemmas, or a parser with a lemmatizer: --parser spacy:NAME, "
