@@ -35,9 +35,9 @@ class Retrieval:
     """Percentage of words whose nearest row is the row of their translation."""
 
     forward: float
-    """Source → derived, the direction of the paper."""
+    """Percentage of source words with a translation as nearest row of the other language (as in ALIGN-MLM)."""
     backward: float
-    """Derived → source."""
+    """Percentage of words of the other language with a translation as nearest row of the source language."""
     mean: float
     """Mean of both directions."""
 

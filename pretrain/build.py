@@ -34,7 +34,7 @@ VALIDATION_SEED = key_of("validation")  # seed of rows and masks: the same in ev
 
 
 def new_model(config: PretrainConfig, artifacts: Artifacts) -> LanguageModel:
-    """Return the model before its first step, which is a function of the config and the vocabulary.
+    """Return the model of a run before the first step, as a function of the config and the vocabulary.
 
     The weights are random, or those of the checkpoint ``config.start``.
 
@@ -137,7 +137,7 @@ def _quotas(
 
 
 def dev_batches(config: PretrainConfig, artifacts: Artifacts, language: int) -> Batches:
-    """Return the batches of a language's dev split, which must exist.
+    """Return the batches of the dev split of the language with the number ``language``, which must have this split.
 
     Rows and masks do not depend on the seed of the run, and are equal in runs with the same data, batch, packing and
     mask rate. The rows are labelled for plain MLM, or for CLM with a decoder.

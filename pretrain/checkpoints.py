@@ -144,10 +144,10 @@ def checkpoint_at(
 
 
 def last_good(folder: Path) -> str:
-    """Name the newest undamaged checkpoint in ``folder``, for the error of a training that diverges.
+    """Return a note on the newest undamaged checkpoint in ``folder``, for the error of a training that diverges.
 
     Raises:
-        InputError: The folder has checkpoints, and all are damaged.
+        InputError: The folder has checkpoints, and all are damaged or of another version.
     """
     last = latest_checkpoint(folder)
     return "no checkpoint is good" if last is None else f"the last good checkpoint is {last.name}"
@@ -159,7 +159,7 @@ def check_finite(model: nn.Module, step: int, folder: Path) -> None:
     ``folder`` has the checkpoints, of which the error names the newest undamaged one. All processes call this function.
 
     Raises:
-        InputError: A weight is NaN or infinite.
+        InputError: A weight is NaN or infinite, or all checkpoints are damaged, too.
     """
     finite = torch.stack([whole(parameter.detach().isfinite().all()) for parameter in model.parameters()]).all()
     if not bool(finite):
@@ -185,7 +185,7 @@ def load_checkpoint(
     """Load the weights and the optimizer state of a checkpoint, and return its state.
 
     The state is the content of state.json: the fingerprint of the run, the step, the losses since the last line of the
-    log, and values of the trainer.
+    log, and values of the trainer. The caller checks the files first (see ``is_sound``).
 
     Args:
         path: The folder of the checkpoint.
@@ -207,7 +207,7 @@ def load_checkpoint(
 
 
 def load_weights(path: Path, model: nn.Module) -> None:
-    """Copy weights from a file into a model.
+    """Copy weights from a safetensors file into a model of the same names and shapes.
 
     Raises:
         InputError: The names or shapes of the weights are not those of the model.

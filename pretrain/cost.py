@@ -50,7 +50,13 @@ class ModelSize:
     def parameters(self) -> int:
         """Number of weights, with biases and LayerNorms. The output is tied to the word embeddings.
 
-        With d = ``hidden`` and f = ``feed_forward``, a layer has 4d² + 2df + f + 9d weights.
+        With d = ``hidden`` and f = ``feed_forward``, the parts have these numbers of weights:
+
+            layer or copy           4d² + 2df + f + 9d
+            tables                  (words + others) · d
+            bias of the output      words                    with ``biased``
+            head                    d² + 3d                  with ``dense``
+            one more LayerNorm      2d
         """
         d, ff = self.hidden, self.feed_forward
         layer = 4 * d * d + 2 * d * ff + ff + 9 * d

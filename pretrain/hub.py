@@ -51,7 +51,7 @@ class Base:
 
     @property
     def is_run(self) -> bool:
-        """True if the model is a run, with a tokenizer for each language."""
+        """True for a pretraining run or its adjustment, which have a tokenizer for each language."""
         return "" not in self.folders
 
     @cached_property
@@ -65,7 +65,11 @@ class Base:
 
     @property
     def is_xlm(self) -> bool:
-        """True for the architecture of XLM (Lample and Conneau 2019)."""
+        """True for the architecture of XLM (Lample and Conneau 2019).
+
+        Raises:
+            InputError: The config cannot be read (see ``config``).
+        """
         return bool(self.config.model_type == XLM)
 
     @cached_property
@@ -73,7 +77,7 @@ class Base:
         """The number of each language in an XLM with language embeddings, or {} for other models.
 
         Raises:
-            InputError: The config of the XLM does not number all of its languages.
+            InputError: The config cannot be read, or the config of an XLM does not number all of its languages.
         """
         config = self.config
         if not (self.is_xlm and config.use_lang_emb and config.n_langs > 1):
@@ -122,13 +126,13 @@ class Base:
 
 
 def open_base(name: str) -> Base:
-    """Find a model by its folder or its name on the hub, which is downloaded if it is not in the cache.
+    """Find a model by its folder or its name on the hub. A model that is not in the cache is downloaded.
 
     A folder is a model folder, or a finished run or adjustment.
 
     Raises:
-        InputError: The model does not exist or cannot be downloaded. It has no safetensors, or only an adapter. It is a
-            run that is not finished, or whose languages have different weights.
+        InputError: The model does not exist or cannot be downloaded. It has no safetensors, only an adapter, or a
+            damaged index of its weights. It is a run that is not finished, or whose languages have different weights.
     """
     place = user_path(name)
     if place.is_dir():

@@ -178,9 +178,9 @@ class Loop(ABC, Generic[M, B]):
             dropout: True to train with the model's dropout.
 
         Raises:
-            InputError: All checkpoints are damaged, or the newest undamaged one belongs to another run. A loss or
-                weight is not finite.
-            DiskError: A checkpoint cannot be written.
+            InputError: All checkpoints are damaged or of another version. The newest undamaged checkpoint belongs to
+                another run or does not fit the model. A loss or weight is not finite.
+            DiskError: A checkpoint or the log cannot be written.
             Stopped: The flag was set, and a checkpoint was saved.
         """
         self.resume()
@@ -215,7 +215,7 @@ class Loop(ABC, Generic[M, B]):
 
     @abstractmethod
     def write_line(self, row: dict[str, Any], steps_per_second: float) -> None:
-        """Add measurements to ``row``, which has the step, the losses and the learning rate, and log it."""
+        """Add measurements to ``row``, which has the step, the losses and the learning rate, and log the row."""
 
     def is_due(self, every: int) -> bool:
         """Return True if the step is the last one or a multiple of ``every`` (0: only the last step)."""
@@ -225,8 +225,8 @@ class Loop(ABC, Generic[M, B]):
         """Continue from the newest undamaged checkpoint, if there is one, and cut the log at its step.
 
         Raises:
-            InputError: All checkpoints are damaged, or the newest undamaged one belongs to another run or does not fit
-                the model.
+            InputError: All checkpoints are damaged or of another version, or the newest undamaged checkpoint belongs to
+                another run or does not fit the model.
             DiskError: The log cannot be written.
         """
         path = latest_checkpoint(self.run / "checkpoints", self.say)

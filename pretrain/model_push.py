@@ -18,14 +18,14 @@ from synthlang.hub_upload import Content, Repository, check_repository, folder_f
 
 DONE, RECORD, CONFIG, METRICS = "done.json", "run.json", "config.yaml", "metrics.jsonl"
 SHARDS = ("*model-?????-of-?????.safetensors", "*model.safetensors.index.json")
-"""Paths of the parts of weights that are written in several files, and of their index."""
+"""Patterns of the paths of weights that are written in several files, and of the index of these files."""
 
 
 def push_model_to_hub(folder: Path, repo_id: str, private: bool = True, api: Any | None = None) -> str:
     """Upload a finished run or adjustment, or ``RUN/export/LANGUAGE``, and return the address of the repository.
 
     Args:
-        folder: The folder.
+        folder: A finished run or adjustment, or ``RUN/export/LANGUAGE``.
         repo_id: NAME or OWNER/NAME.
         private: True to make a new repository private. An existing repository keeps its visibility.
         api: Object used in place of ``huggingface_hub.HfApi``.
@@ -44,7 +44,7 @@ def model_repository(folder: Path, repo_id: str, sections: Sequence[tuple[str, s
     the files of this folder only.
 
     Args:
-        folder: The folder.
+        folder: A finished run or adjustment, or ``RUN/export/LANGUAGE``.
         repo_id: NAME or OWNER/NAME.
         sections: Further sections of the card as (heading, Markdown text). The card of a single language has none.
 

@@ -43,8 +43,8 @@ class Neighbours:
         credit: 1/t if the target of a pair is one of t rows that tie as nearest to its query, else 0, [q] float64. The
             mean over pairs is the expected P@1 with random ties. Rows of zeros have the credit 0.
         indices: The nearest targets of the query rows, the best first, [r, top] int64, where ``top`` is at most the
-            number of targets. A row of zeros has -1 in all places, and a place without a candidate has -1.
-        scores: Scores of the targets in ``indices``, [r, top] float32, or −∞ for a place without a candidate.
+            number of targets. A row of zeros has -1 in all columns, and a column without a candidate has -1.
+        scores: Scores of the targets in ``indices``, [r, top] float32, or −∞ for a column without a candidate.
     """
 
     credit: Tensor

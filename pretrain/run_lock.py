@@ -36,7 +36,7 @@ def check_folder(run: Path, config: C, settings: Settings[C], what: str = "run")
         run: The folder, which need not exist.
         config: The config of the run.
         settings: Function that returns the part of a config that identifies its run.
-        what: Name of the kind of run in errors: ``run`` for pretraining, or another name.
+        what: Kind of run that the folder may hold: ``run`` for a pretraining, or another name. Errors use this name.
 
     Raises:
         InputError: The folder holds another run, a run of another kind, a damaged record or config, or files that do

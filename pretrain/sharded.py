@@ -36,7 +36,10 @@ def whole(tensor: Tensor) -> Tensor:
 
 
 def part_of(value: Tensor, place: Tensor) -> Tensor:
-    """Return the part of ``value`` that this process holds if the tensor ``place`` is split, else ``value``."""
+    """Return the part of ``value`` that this process holds if the tensor ``place`` is split, else ``value``.
+
+    A value of another shape than ``place``, such as the step number of an optimizer, is returned whole.
+    """
     if not hasattr(place, "full_tensor") or value.shape != place.shape:  # the step number is not split
         return value
     from torch.distributed.tensor import distribute_tensor

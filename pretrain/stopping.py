@@ -13,7 +13,7 @@ EXIT_CODE = 128 + signal.SIGTERM  # the exit code of a shell for a process that 
 
 
 class Stopped(Exception):  # noqa: N818  not an error, since the run can continue
-    """Raised when a run has saved a checkpoint and stopped. The argument is the number of steps that were done."""
+    """Exception that ends a run after a checkpoint was saved. The argument is the number of steps that were done."""
 
 
 class Flag:

@@ -20,8 +20,18 @@ if TYPE_CHECKING:
 def main(arguments: list[str] | None = None) -> int:
     """Read the arguments, run the pretraining and return the exit code.
 
-    The exit code is 0, 2 for wrong input, 130 after Ctrl-C, or 143 after SIGTERM. Wrong options end the process with
-    SystemExit.
+    The exit codes are:
+
+        0     the run is finished
+        2     the input is wrong, or the output cannot be written
+        130   Ctrl-C ended the process
+        143   SIGTERM ended the process
+
+    Args:
+        arguments: The command line (default: the arguments of the process).
+
+    Raises:
+        SystemExit: An option is wrong (code 2), or ``--help`` is given (code 0).
     """
     from synthlang.files import user_path
 

@@ -46,7 +46,7 @@ def parse(
         source: A source, as for ``synthlang.derive``.
         out: The folder to write. For Slurm, all nodes must mount it at the same path.
         engine: Parser to use.
-        model: A spaCy pipeline or folder (default: ``en_core_web_sm``), or a language of Stanza (``en``).
+        model: A pipeline of spaCy (default: ``en_core_web_sm``), a language of Stanza (default: ``en``), or a folder.
         tokens: ``source`` keeps the words of the source. With ``engine`` the parser splits the text itself.
         morphology: True to annotate morphological features and lemmas, which ``conllu:OUT?feats&lemma`` reads.
         executor: ``local`` (processes, each with one GPU if there are any), ``in-process`` or ``slurm``.
@@ -133,8 +133,8 @@ def probe(
         config: A YAML file, or a name from the catalogue.
         language: The language to compare with the source language (default: the first derived or only other language
             of the run). It is required for a model that is not a run.
-        checkpoints: ``selected``, or ``all`` to probe also the other checkpoints that the run keeps (default: that of
-            the config).
+        checkpoints: ``selected``, or ``all`` to probe also the other checkpoints that the run keeps (default: the
+            setting of the config, else ``selected``).
         out: The folder for the results (default for a run: ``RUN/probes``). It is required for other models.
         threads: Number of threads (default: ``OMP_NUM_THREADS``, else chosen by model width and cores).
         overrides: Dotted config keys and their new values.
@@ -179,8 +179,8 @@ def run_transfer(
         model: A finished run, a model folder, or a name on Hugging Face.
         task: nli, ner, pos, parsing, slots or qa (default: the task of the config, else pos).
         config: A YAML file, or a name from the catalogue such as ``pos/tiny``.
-        train: The training items in the source language (default: from the text of the run).
-        dev: The items for model selection (default: the dev split of the training items, or one tenth of them).
+        train: The training items in the source language (default: those of the config, else from the text of the run).
+        dev: The items for model selection (default: the dev split of the training items, or else their last tenth).
         test: The test items (default: the test split of the training items).
         language: The target language (default: the first derived language of the run).
         target: The items of a natural target language by split, such as ``{"test": SOURCE}``.
@@ -256,7 +256,8 @@ def align(
 
     Args:
         texts: One file of lines ``left ||| right``, or two files with one sentence per line.
-        options: The aligner, the combination of its two directions, and the gold standard.
+        options: The aligner, the combination of its two directions, and the gold standard (default:
+            ``AlignOptions()``).
         out: The Pharaoh file for the word alignments.
         scores: The JSON file for the scores.
 
@@ -424,7 +425,9 @@ def search_study(
         steps to perplexity.
 
     Raises:
-        InputError: The study or an option is wrong, data are missing, or Optuna is not installed.
+        InputError: The study or an option is wrong, an override has no effect, data are missing, or Optuna is not
+            installed.
+        DiskError: A file cannot be written.
         SystemExit: With code 143 after SIGTERM.
     """
     from probes.study.search_command import search_command
@@ -445,7 +448,8 @@ def list_data(
         to: The folder of data.
 
     Raises:
-        InputError: A name or the size is unknown, the study cannot be read, or the record of the folder is damaged.
+        InputError: A name is unknown, the study cannot be read, or the record of the folder is damaged. The size is
+            unknown, is ``tiny`` without a study, or is given for a study in a file.
     """
     from probes.data_commands import list_data as run
 
@@ -464,7 +468,7 @@ def fetch_data(
     workers: int = 1,
     ask: bool = False,
 ) -> list[str]:
-    """Fetch data sets by name or by study (see ``synthlang.data.fetch``), and return the names of the written ones.
+    """Fetch data sets by name or by study (see ``synthlang.data.fetch``), and return the names of the new data sets.
 
     Args:
         names: Names of the catalogue (default: only those of the study).
@@ -475,11 +479,13 @@ def fetch_data(
         keep_downloads: True to keep the downloads, which then serve as a mirror.
         steps: False to leave out the steps after the download.
         workers: Number of worker processes of the steps.
-        ask: True to request consent on the terminal before anything is downloaded.
+        ask: True to request consent on the terminal before anything is downloaded. If consent is refused, the result is
+            empty.
 
     Raises:
-        InputError: Neither a name nor a study is given, a name or the size is unknown, the study cannot be read, a data
-            set cannot be fetched, or with ``ask`` there is no terminal.
+        InputError: Neither a name nor a study is given, a name is unknown, the study cannot be read, a data set cannot
+            be fetched, or with ``ask`` there is no terminal. The size is unknown, is ``tiny`` without a study, or is
+            given for a study in a file.
     """
     from probes.data_commands import FetchOptions
     from probes.data_commands import fetch_data as run
@@ -510,7 +516,7 @@ def write_report(folders: Sequence[str | Path], out: str | Path | None = None) -
     """Write the report of each study folder again, or one joint report in ``out``.
 
     Raises:
-        InputError: A folder is not a study folder, or its results cannot be read.
+        InputError: A folder is not a study folder, its results cannot be read, or a report cannot be made from them.
         DiskError: A file cannot be written.
     """
     from probes.commands import write_reports
@@ -527,8 +533,8 @@ def write_findings(folder: str | Path, archive: Sequence[str | Path] = (), out: 
         out: The first page (default: FOLDER.md). The other pages are written beside it.
 
     Raises:
-        InputError: A folder in ``archive`` is not a study folder, the archive has no studies or is damaged, or a page
-            would replace a file that this function did not write.
+        InputError: A folder in ``archive`` is not a study folder, the archive has no studies or is damaged, another
+            process writes it, or a page would replace a file that this function did not write.
         DiskError: A file cannot be written.
     """
     from probes.commands import write_findings_page
@@ -552,7 +558,8 @@ def collect_garbage(
         dry_run: True to verify the store and print the runs whose weights would be deleted, but delete nothing.
 
     Raises:
-        InputError: A folder is not a study folder, or ``keep`` is unknown.
+        InputError: A folder is not a study folder, a record of a study or of its store cannot be read, or ``keep`` is
+            unknown.
     """
     from probes.commands import collect_garbage as collect
 

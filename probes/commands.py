@@ -55,6 +55,9 @@ def run_study(name: Path, out: Path | None, options: StudyOptions, overrides: li
         options: Executor, workers, store, selected cells and more.
         overrides: Texts of the form ``KEY=VALUE``.
 
+    Returns:
+        The run, whose cells have a status and an error.
+
     Raises:
         InputError: The study or an option is wrong, data are missing, or the forecast is too high.
         DiskError: A file cannot be written.
@@ -239,7 +242,7 @@ def write_reports(folders: list[Path], out: Path | None = None) -> None:
     """Write the reports of study folders again, or one joint report in ``out``, and print the path of each.
 
     Raises:
-        InputError: A folder is not a study folder, or its results cannot be read.
+        InputError: A folder is not a study folder, its results cannot be read, or a report cannot be made from them.
         DiskError: A file cannot be written.
     """
     _check_studies(folders)
@@ -260,8 +263,8 @@ def write_findings_page(folder: Path, keep: list[Path], out: Path | None = None)
         out: The first page (default: FOLDER.md). The other pages are written beside it.
 
     Raises:
-        InputError: A folder in ``keep`` is not a study folder, the archive has no studies or is damaged, or a page
-            would replace a file that this function did not write.
+        InputError: A folder in ``keep`` is not a study folder, the archive has no studies or is damaged, another
+            process writes it, or a page would replace a file that this function did not write.
         DiskError: A file cannot be written.
     """
     from probes.report.archive import archive_studies
@@ -303,7 +306,8 @@ def collect_garbage(folders: list[Path], keep: str | None, unused: bool, dry_run
         dry_run: True to verify the stores and print what would be deleted, and delete nothing.
 
     Raises:
-        InputError: A folder is not a study folder, or ``keep`` is unknown.
+        InputError: A folder is not a study folder, a record of a study or of its store cannot be read, or ``keep`` is
+            unknown.
     """
     _check_studies(folders)
     found = collect(folders, keep, dry_run)

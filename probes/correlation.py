@@ -60,12 +60,12 @@ class _Tables:
 
 
 def read_tables(paths: Sequence[Path]) -> _Tables:
-    """Read the rows of all files, without models that fail the convergence criterion of their study.
+    """Read the rows of all files, except rows of models that fail the convergence criterion of their study.
 
     In a file with the column ``cell``, a row that equals a row of an earlier file is left out, too.
 
     Raises:
-        InputError: No file is given, a file does not exist, is not a table in CSV or Parquet or has no rows, or the
+        InputError: No file is given. A file does not exist, has no rows, or is not a table in CSV or Parquet. The
             ``study.json`` beside a file cannot be read.
     """
     if not paths:
@@ -288,7 +288,9 @@ def _check_columns(options: CorrelateOptions, cluster: Names, columns: Names, fi
 def correlate_command(
     files: Sequence[Path], options: CorrelateOptions, out: Path | None, figure: Path | None
 ) -> list[GroupCorrelation]:
-    """Print the correlations, and write them to ``out`` (JSON) and ``figure`` (SVG), if given.
+    """Print and return the correlations, and write them to ``out`` (JSON) and ``figure`` (SVG), if given.
+
+    The result has a correlation for each group and coefficient (see ``correlations``).
 
     Raises:
         InputError: A file is not a table, a column is missing, no row has numbers in both columns, or the name of

@@ -28,7 +28,7 @@ WIDE = 100
 def data_of_study(study: Path, size: str | None, overrides: Sequence[str] = ()) -> tuple[list[str], str | None]:
     """Return the names of the data sets that a study reads, and its size.
 
-    The size is the one in the name of the study, or None for a study that has no sizes.
+    The size is ``size``, or by default the size in the name of the study. It is None for a study that has no sizes.
 
     Args:
         study: A YAML file, or the name of a study.
@@ -55,7 +55,8 @@ def list_data(names: Sequence[str], study: Path | None, size: str | None, to: Pa
         to: The folder of data.
 
     Raises:
-        InputError: A name or the size is unknown, the study cannot be read, or the record of the folder is damaged.
+        InputError: A name is unknown, the study cannot be read, or the record of the folder is damaged. The size is
+            unknown, is ``tiny`` without a study, or is given for a study in a file.
     """
     names, size = _chosen(names, study, size)
     found = list_sets(names, to, size=size) if names or study is None else []
@@ -122,8 +123,9 @@ def fetch_data(
         ask: True to show the cost and request consent first. If consent is refused, the result is empty.
 
     Raises:
-        InputError: Neither a name nor a study is given, a name or the size is unknown, the study cannot be read, a data
-            set cannot be fetched, or with ``ask`` there is no terminal.
+        InputError: Neither a name nor a study is given, a name is unknown, the study cannot be read, a data set cannot
+            be fetched, or with ``ask`` there is no terminal. The size is unknown, is ``tiny`` without a study, or is
+            given for a study in a file.
     """
     if not names and study is None:
         raise InputError("no data set is named", hint="give names, or --for STUDY --size SIZE", code="missing")

@@ -80,7 +80,7 @@ def parse_on_slurm(
 
     With ``jobs.wait`` False, the jobs are submitted and the result is empty. A later call with ``jobs.wait`` True and
     otherwise equal arguments collects their results. If ``out`` exists, no job is started, and the call ends as in
-    `parse_command`.
+    ``parse_command``.
 
     Args:
         source_spec: The source.
@@ -92,8 +92,8 @@ def parse_on_slurm(
         morphology: True to annotate morphological features and lemmas.
 
     Raises:
-        InputError: A job failed, ``out`` or the folder of the work has other content, an option of Slurm is wrong, or a
-            source, a parser or Slurm is missing.
+        InputError: A job failed. ``out`` or the folder of the work has other content, or another process writes it. An
+            option of Slurm is wrong. The source, the parser or Slurm is missing.
         DiskError: A file cannot be written.
     """
     check_named(out)

@@ -54,7 +54,7 @@ PUBLIC = (
     "examples",
 )
 OF_CELL = ("name", "labels", "overrides", "status", "stages", "keys")
-"""Keys of a cell in study.json that are published, as PUBLIC for a study. Other keys hold paths and logs."""
+"""Published keys of a cell in study.json, where PUBLIC has those of a study. Other keys hold paths and logs."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,8 @@ def publication(folder: Path, to: str, partial: bool = False) -> Publication:
         partial: True to leave out unfinished cells, damaged models, and models without weights.
 
     Raises:
-        InputError: The study is unfinished or damaged, ``to`` is no valid name, or a table or the report is missing.
+        InputError: The study is unfinished or damaged, ``to`` or a name made from it is not valid, or a table or the
+            report is missing.
     """
     record = read_record(folder)
     owner, prefix = _names(to, record)

@@ -31,15 +31,15 @@ def push(
     dry_run: bool = False,
     api: Any | None = None,
 ) -> list[str]:
-    """Upload a folder to the hub, and return the addresses of what was uploaded.
+    """Upload a study, a run or a data set to the hub, and return the addresses of its repositories.
 
-    A study gives the addresses of its repositories and then that of its collection. Another folder gives one address.
-    With ``dry_run``, the list is empty.
+    For a study, the address of its collection comes last. With ``dry_run``, the list is empty.
 
     Args:
         folder: A study, a data set folder of derive, a finished run, or one export of a run.
         repo: The name of the repository (OWNER/NAME). It is required for all folders but a study.
-        to: OWNER or OWNER/PREFIX of the repositories of a study. It is required for a study, and an error for others.
+        to: OWNER or OWNER/PREFIX of the repositories of a study. It is required for a study, and an error for any other
+            folder.
         say: Function that receives lines of text for the user.
         public: True to make new repositories public.
         partial: True to leave out unfinished cells, damaged models and models without weights of a study.

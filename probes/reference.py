@@ -211,7 +211,7 @@ def _measures() -> str:
 
 
 def declared(node: Node) -> Iterator[tuple[str, Measure]]:
-    """Yield the names and measures in a tree of declarations. `*` in a name matches any part."""
+    """Yield the names and measures in a tree of declarations. ``*`` in a name matches any part."""
     if isinstance(node, Measure):
         yield "", node
     elif isinstance(node, PerLayer):

@@ -75,7 +75,9 @@ def _row(row: Requirements) -> tuple[str, ...]:
 
 
 def hours(number: float) -> str:
-    """Write a number of hours with two significant digits, but at least 0.01.
+    """Return a number of hours as text, rounded to hundredths below 1, to tenths below 10, and else to whole hours.
+
+    A smaller number is shown as 0.01.
 
     >>> [hours(number) for number in (0.004, 0.267, 1.83, 27.3, 99670.9)]
     ['0.01', '0.27', '1.8', '27', '99,671']

@@ -2,8 +2,8 @@
 
 causal                 log p(x_t | <s> x_1 … x_{t−1})
 masked                 pseudo-log-likelihood: log p(x_t | the sentence with x_t masked) (Salazar et al. 2020)
-masked, within words   the same, with the later tokens of the word masked, too (Kauf & Ivanova 2023). This is the better
-                       estimate, since the first token of a word cannot be read off its other tokens.
+masked, within words   pseudo-log-likelihood with the later tokens of the word masked, too (Kauf & Ivanova 2023). This
+                       is the better estimate, since the first token of a word cannot be read off its other tokens.
 
 The score of a word or a sentence is the sum over its tokens. All values are natural logarithms.
 """
@@ -74,7 +74,7 @@ class Scored:
         return sums(self.tokens, self.bounds)
 
     def take(self, rows: Ids) -> Scored:
-        """Return the sentences at ``rows`` with their scores."""
+        """Return the sentences at ``rows`` [n], in this order, with their scores."""
         words, tokens = words_of(self.corpus.offsets, rows), words_of(self.bounds, rows)
         offsets = np.concatenate([[0], np.cumsum(np.diff(self.encoded.word_offsets)[words])]).astype(np.int64)
         encoded = replace(self.encoded, ids=self.encoded.ids[tokens], word_offsets=offsets)

@@ -190,7 +190,7 @@ def sentence_means(
     """Return a vector for each sentence at ``rows`` (ascending), [layers, rows, d] float32 on the CPU.
 
     With ``first``, the vector is the state of ``<s>``. Otherwise it is the mean of the states of all tokens between
-    ``<s>`` and ``</s>``, or 0 for a sentence without such tokens.
+    ``<s>`` and ``</s>``, or 0 for a sentence without such tokens. ``task`` is the name of the work in the progress.
     """
     device = reader.body.norm.weight.device
     found = torch.zeros(len(reader.layers), len(rows), reader.body.shape.hidden)
@@ -216,9 +216,9 @@ def sentence_pairs(
     report: Report = silent,
     task: str = "sentence vectors",
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield `sentence_means` [layers, n, d] of both sides for PAIRS_AT_ONCE sentence pairs at a time.
+    """Yield `sentence_means` [layers, n, d] of both sides for at most PAIRS_AT_ONCE sentence pairs at a time.
 
-    ``rows`` must be ascending.
+    ``rows`` must be ascending, and ``task`` is the name of the work in the progress.
     """
     for start in range(0, len(rows), PAIRS_AT_ONCE):
         part = rows[start : start + PAIRS_AT_ONCE]

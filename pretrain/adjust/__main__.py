@@ -10,8 +10,18 @@ from synthlang.files import user_path
 def main(arguments: list[str] | None = None) -> int:
     """Read the arguments, adjust the model and return the exit code.
 
-    The exit code is 0, 2 for wrong input, 130 after Ctrl-C, or 143 after SIGTERM. Wrong options end the process with
-    SystemExit.
+    The exit codes are:
+
+        0     the adjustment is finished
+        2     the input is wrong, or the output cannot be written
+        130   Ctrl-C ended the process
+        143   SIGTERM ended the process
+
+    Args:
+        arguments: The command line (default: the arguments of the process).
+
+    Raises:
+        SystemExit: An option is wrong (code 2), or ``--help`` is given (code 0).
     """
     parser = arguments_of("pretrain.adjust", "Adjust a model on word-aligned text.")
     parser.add_argument(

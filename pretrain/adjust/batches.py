@@ -1,6 +1,6 @@
 """Batches of an adjustment, a pure function of the seed and the step.
 
-A batch holds the input of an encoder, the place of each word, and the word alignments.
+A batch holds the input of an encoder, the columns of each word, and the word alignments.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ROUND_WIDTH = 8  # widths are multiples of this number, so that few shapes occur
 
 @dataclass(frozen=True)
 class SideWords:
-    """The sentences of one side of a batch, and the places of their words.
+    """The sentences of one side of a batch, and the columns of their words.
 
     Attributes:
         input_ids: Sentences with their two sentence tokens and padding, [rows, width] int64.
@@ -33,7 +33,7 @@ class SideWords:
         start: First column of each word's subwords, counted through all rows (row · width + column), [words] int64.
         stop: Column after each word's subwords, which is ``start`` for a word without subwords, [words] int64.
         aligned: True for aligned words, [words] bool.
-        language: Language of the sentences, for a model with separate parts for each language.
+        language: Number of the language, for a model with separate parts for each language.
     """
 
     input_ids: Tensor
@@ -45,7 +45,7 @@ class SideWords:
 
     @property
     def sentence_tokens(self) -> tuple[Tensor, Tensor]:
-        """Columns of the first and the last token of each sentence, counted through all rows, [rows] int64 each."""
+        """Columns of the tokens before and after each sentence, counted through all rows, [rows] int64 each."""
         rows, width = self.input_ids.shape
         first = torch.arange(rows, device=self.mask.device) * width
         return first, first + self.mask.sum(1) - 1
@@ -80,7 +80,8 @@ class WordPairs:
     def pulled(self, side: Side, settings: LossConfig) -> Tensor:
         """Return the indices of the pulled items of a side, [pairs] int64, as ``word_vectors`` orders the items.
 
-        Row i of both sides is one pair. Aligned words come first, and then sentence tokens, as the settings name them.
+        Item i of the left side and item i of the right side are a pair. The items are aligned words, sentence tokens or
+        both, as ``settings.pulled`` selects. Aligned words come first.
         """
         of_side = self.links[:, 0 if side == "left" else 1]
         return torch.cat([of_side if settings.pulls_words else of_side[:0], self._extra(side, settings)])
@@ -105,7 +106,12 @@ class WordPairs:
         return tokens + len(words.start)
 
     def only(self, links: NDArray[np.int64], tokens: NDArray[np.int64]) -> WordPairs:
-        """Return the same sentences with the alignments at the indices ``links`` and the sentence ``tokens`` only."""
+        """Return the same sentences with some of the word alignments and some of the sentence tokens.
+
+        Args:
+            links: Indices of the word alignments to keep, [links] int64.
+            tokens: Numbers of the sentence tokens to use, as in the attribute ``tokens``, [tokens] int64.
+        """
         kept, sides = self.links[torch.from_numpy(links)], []
         for words, column in ((self.left, 0), (self.right, 1)):
             aligned = torch.zeros_like(words.aligned)
@@ -146,11 +152,11 @@ class _Draws:
 class PairBatches:
     """Batches with ``rows`` sentence pairs of each pair of languages at every step (Cao et al. 2020: two).
 
-    The pair of languages with the most sentence pairs has ``epochs`` epochs, and its last step is filled up from the
-    next epoch. The sentence pairs of the other pairs of languages are repeated as often as needed.
+    The largest pair of languages is read ``epochs`` times, and its last step is filled up from the next epoch. The
+    sentence pairs of the other pairs of languages are repeated as often as needed.
 
     Args:
-        pairs: The data of each pair of languages.
+        pairs: The data of each pair of languages, which must have training sentences.
         special: The special ids of the model.
         rows: Number of sentence pairs of each pair of languages in a step.
         epochs: Number of epochs of the largest pair of languages.
@@ -170,9 +176,9 @@ class PairBatches:
         return [data.train[drawn] for data, drawn in zip(self.pairs, self._draws.of_step(step), strict=True)]
 
     def batch(self, step: int, which: int = 0, count: int = 1) -> WordPairs:
-        """Return micro-batch ``which`` (from 0) of ``count`` of a step.
+        """Return micro-batch ``which`` (from 0) of ``count`` of a step (from 0).
 
-        It has every ``count``-th sentence pair of each pair of languages, from number ``which`` on.
+        The micro-batch has every ``count``-th sentence pair of each pair of languages, from number ``which`` on.
         """
         rows = self.chosen(step)
         return word_pairs(self.pairs, [chosen[which::count] for chosen in rows], self.special)
@@ -281,7 +287,7 @@ def side_words(
     """Return one side of a batch of sentence pairs.
 
     Args:
-        texts: The texts of the side, which have one language number.
+        texts: The texts of the side, which all have the same language number.
         chosen: Rows of the sentences in each text, [rows] int64 each. At least one text must have a row.
         aligned: True for the aligned words of all chosen sentences, [words] bool.
         special: The special ids of the model that reads the side.

@@ -15,7 +15,7 @@ def adjusted_card(
 
     Args:
         config: The settings.
-        language: The language of the tokenizer beside the card, or "" if there is one tokenizer or none.
+        language: The language of the tokenizer beside the card, or "" for a card that names no tokenizer.
         name: The fingerprint of the adjustment.
         weights: The fingerprint of the weights before the adjustment.
         sections: Further sections as (heading, Markdown text).

@@ -67,11 +67,11 @@ class LossConfig(StrictModel):
     distance: Literal["squared", "norm"] = "squared"
     """L2 distance of two vectors: ``squared`` (Cao et al. 2020) or ``norm`` (Kulshreshtha et al. 2020, eq. 7)."""
     reduction: Literal["sum", "mean"] = "sum"
-    """Reduction over the pairs and words of a step: ``sum``, as printed, or ``mean``."""
+    """Reduction over the pairs and words of a step: ``sum``, as printed in Cao et al. 2020, or ``mean``."""
 
     @property
     def other(self) -> Side:
-        """The side that does not move."""
+        """The side to which the side ``moves`` is pulled."""
         return "right" if self.moves == "left" else "left"
 
     @property

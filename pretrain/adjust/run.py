@@ -42,9 +42,10 @@ def adjust(
         stop: Flag that stops the run. Once the flag is set, the run saves a checkpoint and raises Stopped.
 
     Raises:
-        InputError: The folder holds something else, or another process writes it. The model is not an encoder that can
-            be adjusted, or lacks a layer of the loss. The text cannot be used. The rows of a step cannot be split over
-            the processes of the launch. A loss or weight is not finite.
+        InputError: The folder holds something else, or another process writes it. The model cannot be opened or is not
+            an encoder that can be adjusted. The loss names a layer twice, or a layer that the model lacks. The text
+            cannot be used. The launch uses Accelerate's FSDP, or the rows of a step cannot be split over its processes.
+            All checkpoints are damaged. A loss or weight is not finite.
         DiskError: A file cannot be written, for example because the disk is full.
         Stopped: The run was stopped.
     """

@@ -71,7 +71,7 @@ def word_vectors(
 
     Args:
         encoder: The encoder, ours or from Hugging Face.
-        words: The sentences and the places of their words.
+        words: The sentences and the columns of their words.
         layers: Numbers 0 … N from ``layer_numbers``.
         subword: The part of a word whose vector is taken: the first subword, the last subword, or the mean of all.
         sentence_tokens: 0 for words alone, 1 to add the tokens before the sentences, and 2 to add also the tokens after

@@ -11,7 +11,11 @@ from synthlang.errors import InputError
 
 
 def check_place(place: float, keys: str) -> None:
-    """Raise InputError unless ``place`` is a whole number of steps or a share of the run, which is below 1."""
+    """Check that ``place`` is a whole number of steps, or a share of the run, which is below 1.
+
+    Raises:
+        InputError: ``place`` is above 1 and not whole. The error names the ``keys`` of the setting.
+    """
     if place > 1 and not float(place).is_integer():
         reason = f"{place} is neither a whole number of steps nor a share of the run"
         raise InputError(reason, keys=keys, hint="give a whole number of steps, or a share below 1", code="range")

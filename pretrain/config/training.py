@@ -142,7 +142,11 @@ class CheckpointConfig(StrictModel):
         return sorted({max(1, step_of(place, steps)) for place in self.at or ()})
 
     def check(self, steps: int) -> None:
-        """Raise InputError if ``archive`` does not fit ``every``, or ``at`` has a step after the last of ``steps``."""
+        """Check the settings against a run of ``steps`` steps.
+
+        Raises:
+            InputError: ``archive`` is not a multiple of ``every``, or ``at`` has a step after the last one.
+        """
         if self.archive is not None and self.archive % self.every:
             reason = f"{self.archive} is not a multiple of checkpoints.every ({self.every})"
             raise InputError(reason, keys="archive", hint=f"use a multiple of {self.every}", code="conflict")

@@ -18,7 +18,8 @@ class Rows:
 
     Attributes:
         ids: Token ids, [rows, length] int64.
-        languages: Language of each token, [rows, length] int64. Padding has the first language of its row.
+        languages: Number of the language of each token, [rows, length] int64. Padding has the first language of its
+            row.
         positions: 0-based positions, [rows, length] int64. None means 0 … length − 1 in every row.
         valid: False for padding, [rows, length] bool. None means that there is no padding.
         sentences: Number of each token's sentence (or sentence pair) in the row, to which it attends, or −1 for
@@ -33,18 +34,18 @@ class Rows:
 
 
 class RowSource(Protocol):
-    """A finite list of rows of one kind with random access.
+    """A finite list of rows with random access, which all have the same languages and term.
 
     Attributes:
         name: The language or languages, as in ``en`` and ``en+fr``, for messages.
-        term: The term of the objective for its labelled positions.
-        languages: The languages of the rows.
+        term: Name of the term to which labelled positions belong, unless another term changes them.
+        languages: Numbers of the languages of the rows.
         length: Number of tokens of a row.
         rows: Number of rows of an epoch.
         size: Number of sentences or drawn sentence pairs, including sentences and pairs that are left out.
         too_long: Number of sentences or sentence pairs that are left out because they do not fit into a row.
         counts: Counts of drawn and omitted sentences or sentence pairs by reason, or of tokens after the last row.
-        optional: The optional fields of Rows that are not None.
+        optional: Names of the optional fields of Rows that ``read`` sets.
         causal: True if the rows are read from left to right.
         spans: The columns of each language: one span for all columns, or one for each half.
     """
@@ -62,7 +63,7 @@ class RowSource(Protocol):
     spans: tuple[Span, ...]
 
     def read(self, numbers: NDArray[np.int64]) -> Rows:
-        """Return the rows with the given numbers (0 … rows − 1), in that order."""
+        """Return the rows with the given ``numbers`` [n], each 0 … rows − 1, in this order."""
         ...
 
 
@@ -85,7 +86,7 @@ class Batch:
 
     Attributes:
         input_ids: Token ids with masks and random words, [rows, length] int64.
-        languages: Language of each token, [rows, length] int64.
+        languages: Number of the language of each token, [rows, length] int64.
         masked: Columns of the masked positions, [rows, k] int64. For a decoder they are all columns in order.
         labels: Ids to predict, or IGNORE where nothing is predicted, [rows, k] int64.
         terms: Number of the term of each masked position in ``pretrain.objectives.table.TERMS``, [rows, k] int64.

@@ -1,9 +1,9 @@
 """Labels of causal models: each position of a row predicts the next token.
 
-Rows that are read from left to right have a label at every position but the last of a row, and with separate positions
-also the last of a sentence. In masked rows of the same model, the word at a masked position is predicted one position
-earlier ("masked next-token prediction", Charpentier and Samuel 2024, "GPT or BERT: why not both?", section 3). All rows
-of such a run have ``length`` labels.
+Rows that are read from left to right have a label at every position that a token follows in the row. In rows whose
+positions start again in each sentence, no token counts as following the last one of a sentence. In masked rows of the
+same model, the word at a masked position is predicted one position earlier ("masked next-token prediction", Charpentier
+and Samuel 2024, "GPT or BERT: why not both?", section 3). All rows of such a run have ``length`` labels.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class CausalMasker(Masker):
     """Labelling of the rows of a causal model. The arguments are those of Masker."""
 
     def mask(self, rows: Rows, source: RowSource, samples: Ids) -> Batch:
-        """Label rows, whose numbers in the whole run are ``samples`` [rows]. The labels are [rows, length].
+        """Label rows, whose numbers in the whole run are ``samples`` [rows]. The labels are [rows, length] int64.
 
         Terms may change the input of a row, such as dictionary switching. Labels are the unchanged words. A changed
         position belongs to the term that changed it.
@@ -59,7 +59,7 @@ class CausalMasker(Masker):
 
 
 def following(values: Ids, rows: Rows) -> Ids:
-    """Return the value at the next position, [rows, length], or IGNORE if nothing follows.
+    """Return the value at the next position, [rows, length] int64, or IGNORE if nothing follows.
 
     Nothing follows at the end of a row, before padding and before a position with number 0. Rows with numbers have
     number 0 at the start of each sentence, or at the start of the second half of a sentence pair.

@@ -1,8 +1,11 @@
 """Mask exactly k positions of each row by BERT's 80/10/10 rule, and apply the changes of other terms.
 
 Masking is a pure function of (seed, sample, column), so a row has the same masks in any batch. The label of a masked
-position is predicted. 80 % of the positions show <mask>, 10 % a random word, and 10 % the word itself (Devlin et al.
-2019, section 3.1).
+position is predicted. A masked position shows (Devlin et al. 2019, section 3.1):
+
+    80 %   <mask>
+    10 %   a random word
+    10 %   the word itself
 """
 
 from __future__ import annotations
@@ -165,6 +168,6 @@ class Masker:
         return np.take_along_axis(columns, order, axis=1), np.take_along_axis(labelled, order, axis=1)
 
     def _noise(self, languages: Ids, words: Ids, draw: Draw) -> Ids:
-        """Return the input ids: 80 % <mask>, 10 % a random word, 10 % the word itself."""
+        """Return the input ids of masked positions by the 80/10/10 rule, [rows, k]."""
         action, random = draw("action"), self.tables.draw(languages, draw("word"))
         return np.where(action < SHARE_MASK, self.mask_id, np.where(action < SHARE_MASK + SHARE_RANDOM, random, words))

@@ -1,10 +1,10 @@
 """Assign sentences to rows once, and write rows on request.
 
-``pack`` keeps the order of the text: ``<s> sentence </s> sentence </s> … <pad> …``. <s> takes one place, and a sentence
-takes one place more than its tokens.
+``pack`` keeps the order of the text: ``<s> sentence </s> sentence </s> … <pad> …``. <s> takes one column, and a
+sentence takes one column more than its tokens.
 
 ``fill`` is for sentences that do not attend to each other: ``<s> sentence </s> <s> sentence </s> … <pad> …``. A
-sentence takes two places more than its tokens. Any sentences may share a row, so the rows are nearly full.
+sentence takes two columns more than its tokens. Any sentences may share a row, so the rows are nearly full.
 """
 
 from __future__ import annotations
@@ -28,7 +28,12 @@ CHUNK = 1 << 20  # sentences that are packed together, which bounds the memory a
 class RowItems:
     """The items of each row.
 
-    Row r has the items ``starts[r]`` … ``starts[r + 1] − 1``, which are indices into ``order`` if it is given.
+    Row r has the items ``starts[r]`` … ``starts[r + 1] − 1``. With ``order``, these numbers are indices into ``order``,
+    which has the items.
+
+    Attributes:
+        starts: First item of each row, and the number of items, [rows + 1] int64.
+        order: The items of all rows, one row after another, [items]. None means that rows take items in their order.
     """
 
     starts: Ints
@@ -55,7 +60,7 @@ def pack(
 
     Args:
         costs: Function of (first, last) that returns the costs (0 … capacity) of the items first … last − 1 on each
-            side of a row, [sides, last − first]. An item whose costs are 0 is in a row but takes no place.
+            side of a row, [sides, last − first]. An item whose costs are 0 is in a row but takes no room.
         items: Number of items.
         capacity: Capacity of each side. A row takes items while every side has room.
         task: Name of the task, for the progress.
@@ -81,8 +86,8 @@ def fill(
     """Put items into rows that are as full as possible, by best fit decreasing (Johnson 1973) in each ``chunk``.
 
     Items of equal cost are interchangeable, so equal rows are filled at once (Krell et al. 2021, "Efficient sequence
-    packing without cross-contamination", arXiv 2107.02027). The work is a sort of the items, and some capacity²
-    steps of Python.
+    packing without cross-contamination", arXiv 2107.02027). The work in a chunk is a sort of its items, and of the
+    order of capacity² steps of Python.
 
     Args:
         costs: Function of (first, last) that returns the costs of the items first … last − 1, [last − first]. An item

@@ -3,10 +3,11 @@
 ``Quotas`` mix all sources in each step without randomness. ``Draws`` draw one source for each step. ``Stages`` are
 quotas or draws whose weights change at given steps.
 
-After n samples, ⌊n·p_i⌋ or ⌈n·p_i⌉ of them are from source i with the weight p_i (weights sum to 1). Sample j of a
-source is a job with a window: it may be drawn once n·p_i > j − 1, and it must have been drawn when n·p_i ≥ j. Taking
-the job with the earliest deadline meets all windows, because jobs have one size and the rates sum to 1 (Baruah et al.
-1996, "Proportionate progress", Algorithmica 15). Time is counted in steps, of ``rows`` jobs each.
+With ``Quotas``, after n samples ⌊n·p_i⌋ or ⌈n·p_i⌉ of them are from source i with the weight p_i, where the weights
+sum to 1. Sample j of a source is a job with a window: it may be drawn once n·p_i > j − 1, and it must have been drawn
+when n·p_i ≥ j. Taking the job with the earliest deadline meets all windows, because jobs have one size and the rates
+sum to 1 (Baruah et al. 1996, "Proportionate progress", Algorithmica 15). Time is counted in steps, of ``rows`` jobs
+each.
 """
 
 from __future__ import annotations

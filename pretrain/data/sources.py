@@ -168,7 +168,7 @@ class SentenceRows:
 class CopiesRows:
     """The rows of several copies of a text with other random draws. An epoch has the rows of all copies.
 
-    All ``copies`` have one language, length and packing.
+    All ``copies`` have the same language, length and packing.
     """
 
     def __init__(self, copies: Sequence[RowSource]) -> None:

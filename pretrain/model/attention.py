@@ -85,7 +85,7 @@ class Layer(nn.Module):
 
         Args:
             x: Input of the layer at the tokens without padding, [t, d].
-            packed: The places of the tokens in the padded rows.
+            packed: The indices of the tokens in the padded rows.
             seen: As in ``forward``.
             keep: Dropout masks from ``draw``.
         """
@@ -107,7 +107,7 @@ class Layer(nn.Module):
         return F.linear(at_columns(x, columns), weight[:d], bias[:d]), k, v
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None, keep: Tensor | None) -> Tensor:
-        """Return softmax(q kᵀ / √(d/heads)) v of all heads (equation 1), [r, ·, d].
+        """Return softmax(q kᵀ / √(d/heads)) v of all heads (Vaswani et al. 2017, equation 1), [r, ·, d].
 
         ``q`` is [r, ·, d], and ``k`` and ``v`` are [r, w, d]. ``seen`` [r, 1 or ·, w] is False where a query does not
         attend. ``keep`` is the dropout mask of the probabilities, [r, heads, ·, w].

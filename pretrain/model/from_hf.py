@@ -91,9 +91,9 @@ def check_start(name: str, length: int, layers: Sequence[int], is_causal: bool =
     ``is_causal`` is True if the objective has the term clm.
 
     Raises:
-        InputError: The checkpoint does not exist, is damaged, has an unsupported architecture, or is a run with several
-            languages. It is a decoder and the objective lacks clm, or it is an encoder and the objective has clm. It
-            has too few layers or positions.
+        InputError: The checkpoint does not exist, is damaged, has an unsupported architecture or setting, or is a run
+            instead of the export of one language. It is a decoder and the objective lacks clm, or it is an encoder and
+            the objective has clm. It has too few layers or positions, or needs more memory than the machine has.
     """
     base = open_base(name)
     if base.is_run:

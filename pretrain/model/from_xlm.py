@@ -35,7 +35,11 @@ NAMES = (
 
 
 def bert_names(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Rename the weights of XLMWithLMHeadModel as in BertForMaskedLM. ``language_embeddings`` [L, d] keep this name."""
+    """Rename the weights of an XLMWithLMHeadModel as in BertForMaskedLM.
+
+    BERT has no embeddings of languages, so these embeddings [L, d] get the name ``language_embeddings``. A token type
+    of zeros [1, d] and the output bias of BERT [V] are added.
+    """
     found = {_renamed(name, 0): tensor for name, tensor in weights.items()}
     words = found["bert.embeddings.word_embeddings.weight"]
     found["bert.embeddings.token_type_embeddings.weight"] = words.new_zeros(1, words.shape[1])

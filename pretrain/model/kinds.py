@@ -31,8 +31,10 @@ class Kind:
         needed: Settings that a checkpoint must have.
         epsilon: Function from the config of a checkpoint to the epsilon of LayerNorm.
         shape: Function from the config of a checkpoint and a dropout rate to the shape of the model.
-        take_words: Function that removes the word embeddings and the output bias from the weights of a checkpoint.
-        fill: Function that copies the other weights of a checkpoint into our model, and removes them, too.
+        take_words: Function that removes the word embeddings [V, d] and the output bias [V] from the weights of a
+            checkpoint, and returns them.
+        fill: Function that copies the other weights of a checkpoint, and given word embeddings and output bias, into
+            our model. It removes the copied weights from those of the checkpoint.
         to_hf: Function from our model and a language to the config and the weights of an equal model of transformers.
     """
 

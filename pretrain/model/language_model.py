@@ -138,7 +138,11 @@ class Embeddings(nn.Module):
         return dict.fromkeys(languages, (self.words, self.bias))
 
     def whole(self, language: int) -> tuple[Tensor, Tensor]:
-        """Return the embeddings [size, d] and biases [size] of all ids. Rows of ``language`` take precedence."""
+        """Return the embeddings [size, d] and biases [size] of all ids. Rows of ``language`` take precedence.
+
+        With separate embeddings, an id that ``language`` does not have gets the row of the first language that has it,
+        or 0 if no language has it.
+        """
         if not self.separate:
             return self.words, self.bias
         words = self.words.new_zeros(self.size, self.words.shape[1])
@@ -277,8 +281,8 @@ class LanguageModel(nn.Module):
     def read(self, text: Text, columns: Tensor | None = None, layers: Sequence[int] | None = None) -> list[Tensor]:
         """Return the outputs of ``layers``, each [r, w, d], or [r, k, d] at ``columns`` [r, k].
 
-        Layers are 1 … N, and 0 is the embeddings (default: the last layer). Outputs at padding have no meaning. Without
-        positions of its own, a row must not have more tokens than the position table.
+        Layers are 1 … N, and 0 is the embeddings (default: the last layer). Outputs at padding have no meaning. If
+        ``text.positions`` is None, a row must not have more tokens than the position table.
         """
         width, wanted = text.input_ids.shape[1], (self.shape.layers,) if layers is None else tuple(layers)
         most = self.embeddings.length
@@ -371,7 +375,10 @@ class LanguageModel(nn.Module):
         self.noise.seed(key, self.embeddings.words.device)
 
     def compile_steps(self, backend: str = "inductor") -> None:
-        """Compile the training step (torch.compile), one layer at a time, so that equal layers compile once."""
+        """Compile the training step with torch.compile, one layer at a time, so that equal layers compile once.
+
+        ``backend`` is the name of a backend of torch.compile.
+        """
         self._step_layer = torch.compile(Layer.forward, dynamic=False, backend=backend)
         self._exponentials = torch.compile(exponentials, dynamic=False, backend=backend)
 

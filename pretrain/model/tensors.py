@@ -30,7 +30,7 @@ class TensorBatch:
 
     @staticmethod
     def of(batch: Batch, device: torch.device) -> TensorBatch:
-        """Copy a batch to a device, on CUDA in parallel with the computation."""
+        """Copy a batch to a device. A copy to CUDA runs in parallel with the computation."""
         pinned = device.type == "cuda"
 
         def moved(array: NDArray[Any]) -> Tensor:

@@ -14,7 +14,7 @@ WORTH = 0.9  # packing costs more than padding above this share of tokens among 
 
 @dataclass(frozen=True)
 class Packed:
-    """The places of the tokens in padded rows [r, w].
+    """Indices of the tokens in padded rows [r, w].
 
     Attributes:
         places: Sorted indices of the tokens among the r · w columns, [t] int64.
@@ -26,7 +26,7 @@ class Packed:
 
     @staticmethod
     def of(valid: Tensor | None) -> Packed | None:
-        """Return the places of the tokens for a mask [r, w] on the CPU.
+        """Return the indices of the tokens for a mask ``valid`` [r, w] bool on the CPU, which is False at padding.
 
         The result is None without a mask, or if the share of tokens is above WORTH.
         """
@@ -58,7 +58,7 @@ class Text:
         spans: The columns of each language as (start, stop, language).
         positions: 0-based positions, [rows, width] int64. None means 0 … width − 1 in every row.
         segments: Token types of BERT, [rows, width] int64. None means that all are 0.
-        packed: The places of the tokens, for computation without padding. With None, padding is computed, too.
+        packed: The indices of the tokens, for computation without padding. With None, padding is computed, too.
     """
 
     input_ids: Tensor
@@ -86,7 +86,7 @@ class Text:
 
     @property
     def languages(self) -> Tensor:
-        """Language of each token by the spans, [rows, width] int64."""
+        """Number of the language of each token by the spans, [rows, width] int64."""
         columns = torch.zeros(self.input_ids.shape[1], dtype=torch.int64, device=self.input_ids.device)
         for start, stop, language in self.spans:
             columns[start:stop] = language

@@ -76,7 +76,7 @@ class Translated:
 
     Attributes:
         synonyms: The translations of each id.
-        rate: Share of the labelled positions that are chosen. With the target ``label``, only those of them that have a
+        rate: Share of the labelled positions that are chosen. With the target ``label``, only chosen positions with a
             translation belong to the term.
         target: Input and label of the positions (see ``DictSettings``).
         language_ids: True if a position that predicts a translation gets the language of the translation (``label``).
@@ -89,7 +89,7 @@ class Translated:
     language_ids: bool
 
     def __call__(self, masked: Masked, draw: Draw) -> tuple[Masked, NDArray[np.bool_]]:
-        """Return the masked positions with the changes of this term, and flags [rows, k] of those that belong to it."""
+        """Return the masked positions with the changes of this term, and flags [rows, k] of the term's positions."""
         chosen = masked.labelled & (draw("dict") < self.rate)
         known, words, languages = self.synonyms.draw(masked.languages, masked.words, draw("translation"))
         translated = chosen & known

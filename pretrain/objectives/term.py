@@ -63,7 +63,7 @@ class Term(Generic[S]):
         kind: The ``kind`` of objective that consists of mlm and this term, or None.
         causal_kind: The ``kind`` of objective that consists of clm and this term, or None.
         format: Number that is raised when the same settings get another meaning.
-        settings: Keys in the section ``objective``.
+        settings: Class of the settings, whose fields are keys in the section ``objective``.
         weight_key: The key that holds the weight of the term in its kind, or None for the weight 1.
         needs: Data artifacts besides the text of each language.
         beside: Other terms with labelled positions in the rows of this term.

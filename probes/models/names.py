@@ -105,6 +105,8 @@ def adjusted_from(model: str) -> str | None:
 def run_config(model: str, configs: Mapping[str, PretrainConfig] = MappingProxyType({})) -> PretrainConfig | None:
     """Return the settings of a pretraining run, from ``configs`` or its folder, or None for any other model.
 
+    ``configs`` maps the folder of a run to settings that replace its ``config.yaml``.
+
     Raises:
         InputError: ``model`` is the path of a folder that does not exist, its ``run.json`` cannot be read, or its
             ``config.yaml`` is invalid.
@@ -117,6 +119,8 @@ def run_config(model: str, configs: Mapping[str, PretrainConfig] = MappingProxyT
 
 def source_language(model: str, configs: Mapping[str, PretrainConfig] = MappingProxyType({})) -> str:
     """Return the name under which ``open_pretrained`` opens the source language of a model.
+
+    ``configs`` is as in ``run_config``.
 
     Raises:
         InputError: The settings of the run cannot be read (see ``run_config``).

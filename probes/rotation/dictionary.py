@@ -166,7 +166,7 @@ def translation_set(
 def translations(text: Aligned, words: int | None) -> NDArray[np.int64]:
     """Pair each right word type with the left type that it is aligned with most often in the training sentences.
 
-    Ties go to the lower code. The result has at most ``words`` pairs (default: all), most frequent first (Kulshreshtha
+    Ties go to the lower code. The result has at most ``words`` pairs (None: all), most frequent first (Kulshreshtha
     et al. 2020, section 2.2.1).
 
     Returns:
@@ -193,14 +193,15 @@ def named_translations(text: Aligned, path: Path, words: int, lower: bool) -> tu
     Args:
         text: The sentence pairs. The source language is on the right.
         path: The file, with source words first.
-        words: Maximum number of pairs, from the start of the file (Kulshreshtha et al. 2020, sections 2.2.1 and 4.1).
+        words: Maximum number of pairs to return (Kulshreshtha et al. 2020, sections 2.2.1 and 4.1). Source words are in
+            the order of the file, each with all of its translations.
         lower: True to lower-case the file, for a text from `lowered_text`.
 
     Returns:
         The codes [n, 2] of left and right types, and the number of pairs with a word outside the training sentences.
 
     Raises:
-        InputError: The file is damaged, or none of its pairs occurs.
+        InputError: The file cannot be read or is damaged, or none of its pairs occurs.
     """
     sides = (text.text.left, text.data.left), (text.text.right, text.data.right)
     (left, _), (right, _) = (types_in(corpus, sentences, text.data.train) for corpus, sentences in sides)

@@ -85,7 +85,7 @@ class Rotation:
         Args:
             states: The states.
             index: The index of the layer in ``layers``.
-            role: The language of the states (default: the language that moves).
+            role: The language of the states, which must be in ``reads`` (default: the language that moves).
         """
         assert (role or self.moves) in self.reads, role
         key = index, states.device, torch.promote_types(states.dtype, torch.float32)
@@ -130,9 +130,9 @@ def fit_rotation(
 
     Raises:
         InputError: Sentence pairs or a dictionary cannot be read, or there are several pairs of languages. No pair of
-            the dictionary occurs in the sentences. The models differ in hidden size, or a model lacks a layer. The
-            vectors cannot be mapped (see `fit_layers`). With ``config.map``, the maps cannot be read, or belong to
-            other models, layers or subwords.
+            the dictionary occurs in the sentences. The models differ in hidden size, a model lacks a layer, or a layer
+            is named twice. The vectors cannot be mapped (see `fit_layers`). With ``config.map``, the maps cannot be
+            read, or belong to other models, layers or subwords.
     """
     bodies: dict[Role, LanguageModel] = {"target": pretrained.target_model, "source": pretrained.model}
     sizes = {body.shape.hidden for body in bodies.values()}

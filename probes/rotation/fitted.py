@@ -149,8 +149,9 @@ def fit_layers(
         centre: True to subtract the mean of each side, and to add the right mean to mapped vectors.
 
     Raises:
-        InputError: The sides differ in width, a vector is not finite, no pair is left, or a side cannot be normalised
-            (see `fit_normaliser`).
+        InputError: A vector is not finite, no pair is left, a side cannot be normalised (see `fit_normaliser`), or the
+            temporary files cannot be written. With a method that fits no means, the error is also raised if the sides
+            differ in width.
     """
     if "centre" not in plan(method, rounds):
         fitters = [MapFitter(*_without_means(method, width)) for _ in range(layers)]
@@ -171,8 +172,8 @@ def fit_map(x: Tensor, y: Tensor, method: Method = "none", centre: bool = False,
     """Fit the map of one layer as in `fit_layers`, on rows ``x`` [n, d] and their translations ``y`` [n, d].
 
     Raises:
-        InputError: The sides differ in width, a vector is not finite, no pair is left, or a side cannot be normalised
-            (see `fit_normaliser`).
+        InputError: A vector is not finite, no pair is left, or a side cannot be normalised (see `fit_normaliser`). With
+            a method that fits no means, the error is also raised if the sides differ in width.
     """
     return _fit(lambda: torch.split(x, ROWS), lambda: torch.split(y, ROWS), x.shape[1], method, rounds, centre)
 

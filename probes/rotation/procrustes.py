@@ -77,6 +77,9 @@ class Fitter:
 
     Sums are taken about the mean of the first batch, so that a mean far from 0 does not cost precision ("shifted data":
     Chan, Golub & LeVeque 1983, "Algorithms for Computing the Sample Variance", section 3).
+
+    Args:
+        width: Number of dimensions d of a row.
     """
 
     def __init__(self, width: int) -> None:

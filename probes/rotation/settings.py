@@ -27,7 +27,7 @@ class FitSettings(StrictModel):
     al. 2020, and ``unit-centre-unit`` in Cao et al. 2020, section 3.4.
     """
     rounds: int = Field(default=ROUNDS, ge=1)
-    """Number of rounds of ``iterative``."""
+    """Number of rounds of ``iterative`` and ``iterative-as-printed``."""
     moves: Literal["target", "source"] = "target"
     """Language whose states are mapped to the space of the other language."""
     words: int | None = Field(default=100_000, ge=2)
