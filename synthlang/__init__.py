@@ -45,21 +45,21 @@ def derive(
             given for a source.
         licence: SPDX id of the licence of the source, for the data set's card (default: the licence that the source
             gives, or else unknown).
-        vocabulary: Size of a BPE vocabulary to train, or the folder of a tokenizer. The data set then also has token
-            ids. The argument cannot be given for a task.
+        vocabulary: Size of a BPE vocabulary to train (at least 261), or the folder of a tokenizer. The data set then
+            also has token ids. The argument cannot be given for a task.
         counts: Split, or another source, whose words are counted for the language and the vocabulary (default: the
             training split).
         cache: Folder in which parses are stored (default: ``~/.cache/synthlang/parses``).
-        examples: Number of sentences to return.
+        examples: Largest number of sentences to return.
 
     Returns:
         The first sentences as pairs (source, derived). The list is empty for a task.
 
     Raises:
         InputError: The source, the language, the vocabulary or the parser cannot be opened, or they do not fit
-            together. An option does not apply to a source or to a task. The task lacks a field, the split to count does
-            not exist, or the licence is not an SPDX id. ``out`` holds other content or is being written by another
-            process. No sentence is left.
+            together. The size of the vocabulary is too small. An option does not apply to a source or to a task. The
+            task lacks a field, the split to count does not exist, or the licence is not an SPDX id. ``out`` holds other
+            content or is being written by another process. No sentence is left.
         DiskError: The data set cannot be written, or a worker process was killed.
     """
     from synthlang.derive_command import derive_command
@@ -99,13 +99,14 @@ def parse(
         source: A source, as for ``derive``.
         out: The folder to write.
         engine: Parser to use.
-        model: A spaCy pipeline or folder (default: ``en_core_web_sm``), or a language of Stanza (``en``).
+        model: A pipeline of spaCy or its folder (default: ``en_core_web_sm``), or the code of a language of Stanza
+            (default: ``en``).
         tokens: ``source`` keeps the words of the source. With ``engine`` the parser splits the text itself, and the
             source must have only words, no annotation.
-        morphology: True for features and lemmas, which ``conllu:OUT`` gives to languages that need them.
+        morphology: True to write features and lemmas as well, which some transforms need.
         workers: Number of worker processes. The output is identical for any number.
         cache: Folder in which parses are stored. An interrupted call resumes from it.
-        devices: CUDA devices for several workers, by their names in ``CUDA_VISIBLE_DEVICES``. Each worker sees one of
+        devices: CUDA devices for several workers, by their names in ``CUDA_VISIBLE_DEVICES``. Each worker uses one of
             the devices.
 
     Returns:
@@ -141,8 +142,9 @@ def draw_dictionary(
         source: The source whose training split is counted. For a MUSE file, pairs with other source words are left out.
         target_source: Text of the target language of a MUSE file, whose training split is counted. Pairs with other
             target words are left out. The argument cannot be given for a language.
-        coverage: Share of the source words that the dictionary covers.
-        by: Unit of the share: word types, or running words, which need a source.
+        coverage: Share of the source words that the dictionary covers, 0 to 1.
+        by: Unit of the share: ``type`` for word types, or ``token`` for running words. The unit ``token`` needs a
+            source.
         order: ``uniform`` draws words at random. ``frequent`` takes the most frequent words first and needs a source.
         seed: Seed of the draw.
 
@@ -193,7 +195,8 @@ def fit_order_model(
 ) -> OrderModel:
     """Fit an order model to a treebank, and write the model and its card.
 
-    The model maximises Σ log p(order in the text | items) − λ/2 · ‖w‖² (Wang & Eisner 2016).
+    The weights w of the model maximise Σ log p(order in the text | items) − λ/2 · ‖w‖² (Wang & Eisner 2016). The sum is
+    over the training nodes. The items of a node are a head and its dependents.
 
     Args:
         treebank: A source with trees, such as ``conllu:PATH``.
@@ -265,8 +268,8 @@ def show_order_model(
 ) -> dict[str, Any]:
     """Return the probability of every order of a head and its dependents.
 
-    The probability is p(order) ∝ exp(w · f(order) / T), with the weights w = (1 − m) · model + m · substrate (Wang &
-    Eisner 2016, equation 1 and section 6).
+    The probability of an order with the features f is p ∝ exp(w · f / T). The weights are w = (1 − m) · w_model +
+    m · w_substrate (Wang & Eisner 2016, equation 1 and section 6).
 
     Args:
         model: A model that comes with the package (``de``, ``en``, ``fr``, ``ga``), or a file.
@@ -313,8 +316,8 @@ def evaluate_order_model(
         labels: ``faithful`` looks labels up unchanged, and ``mapped`` converts them to the model's scheme first.
 
     Returns:
-        The scores by class of nodes, ``N`` and ``V`` for the classes of the model, and ``all`` (see
-        ``synthlang.order.evaluate.evaluate``).
+        A dictionary of scores for each class of nodes that the model has, ``N`` or ``V``, and for ``all`` nodes. Log
+        probabilities are in nats (see ``synthlang.order.evaluate.evaluate`` for the keys).
 
     Raises:
         InputError: The model cannot be read, ``labels`` has an unknown value, or the treebank has no trees or lacks a
@@ -335,7 +338,7 @@ def compare_order_model(
     substrate: str | None = None,
     seed: int = 0,
 ) -> dict[str, Any]:
-    """Measure the distance between two treebanks before and after an order model reorders the first one.
+    """Measure the distance between two treebanks before and after an order model reorders the source treebank.
 
     The distance is the mean of |p − q| over relations. For each relation, p and q are the shares of dependents before
     their head in the source and in the target. Only relations with at least 20 dependents in both treebanks count.
@@ -350,8 +353,8 @@ def compare_order_model(
         seed: Seed for sampling word orders.
 
     Returns:
-        The shares of each relation as ``pairs``, and their distances ``before`` and ``after`` (see
-        ``synthlang.order.evaluate.closeness``).
+        The result of ``synthlang.order.evaluate.closeness``, such as the shares of each relation (``pairs``) and the
+        distances ``before`` and ``after``, 0 to 1.
 
     Raises:
         InputError: A model cannot be read, or a treebank has no trees or lacks the split.

@@ -1,7 +1,7 @@
 """Settings from YAML files and from the catalogue of configs that come with the package.
 
-A file or an entry of the catalogue may be based on others (``base:``). An entry has a kind and a name. A file of
-the catalogue maps kinds to entries and defines words, which are the variables of its entries::
+A file or an entry of the catalogue may be based on other files or entries (``base:``). An entry has a kind and a name.
+A file of the catalogue maps kinds to entries and defines words, which are the variables of its entries::
 
     words: {size: {lab: {rows: 256}, tiny: {rows: 80}}}
     runs:
@@ -124,13 +124,14 @@ def load_yaml(path: str | PathLike[str], kind: str | None = None) -> dict[str, A
 
 
 def load_bases(names: Any, place: Path, below: tuple[Path, ...] = ()) -> dict[str, Any]:
-    """Return the merged settings of ``names``, the value of a key ``base`` in a file of the folder ``place``.
+    """Return the merged settings of the bases that a config in the folder ``place`` names.
 
-    ``below`` holds the files that are being read, so that a cycle is detected.
+    ``names`` is the value of the key ``base``: a name or a list of names. ``below`` holds the files that are being
+    read, so that a cycle is detected.
 
     Raises:
         InputError: A name is neither a file nor an entry, ``names`` is neither a text nor a list of texts, a file
-            cannot be read, or the bases form a cycle.
+            cannot be read or is not a mapping, or the bases form a cycle.
     """
     listed = names if isinstance(names, list) else [names]
     if not all(isinstance(name, str) and name for name in listed):
@@ -180,8 +181,8 @@ def find(kind: str, name: str) -> Entry:
     """Return an entry of the catalogue, with its settings merged over those of its bases.
 
     Raises:
-        InputError: The entry does not exist. The hint names its sizes, the command for this name, similar entries, or
-            the command that lists all entries.
+        InputError: The entry does not exist. The hint has the sizes under this name, the command for this name, similar
+            names, or the command that lists all entries.
     """
     stem = _stem(kind, name)
     written = _entries(kind, stem).get(name) if stem else None
@@ -243,6 +244,9 @@ def whole_file(kind: str, name: str, place: Path | None = None) -> Path:
 
 def filled(value: Any, words: Words) -> Any:
     """Substitute each ``{word}``, and expand each key whose word has several items.
+
+    Raises:
+        KeyError: A word is not defined in ``words``.
 
     >>> filled({"{x}-en": "data/{x}", "k": "{n}"}, {"x": ["de", "fr"], "n": 5})
     {'de-en': 'data/de', 'fr-en': 'data/fr', 'k': 5}
@@ -337,7 +341,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 @cache
 def _entries(kind: str, stem: str) -> dict[str, list[tuple[Any, Words]]]:
-    """Map each name to its values and the words that are defined in each. Later values take precedence."""
+    """Map each name to its values, each with the words that are defined in it. Later values take precedence."""
     where = folder() / FILES[kind]
     data = _read(where if where.suffix else where / f"{stem}.yaml")
     words = merged(_read(folder() / "words.yaml"), data.get(WORDS, {}))

@@ -30,6 +30,8 @@ def record_checksums(folder: Path, leave_out: Collection[str] = ()) -> None:
     in ``leave_out``.
 
     Raises:
+        OSError: A file cannot be read.
+        InputError: The name of a file is not UTF-8.
         DiskError: The record cannot be written.
     """
     found = {}
@@ -52,7 +54,7 @@ def damaged_files(folder: Path, thorough: bool = False) -> list[str]:
             in a copy, the record gets the present time instead.
 
     Raises:
-        InputError: The record is damaged.
+        InputError: The record is damaged or cannot be read.
     """
     path = folder / RECORD
     if not path.is_file():

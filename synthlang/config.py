@@ -74,8 +74,8 @@ def _warn(what: str, old: str, new: str) -> None:
 def with_new_keys(annotation: Any, data: Any) -> Any:
     """Replace renamed keys in the plain data of a field or model of type ``annotation``.
 
-    The keys are replaced before pydantic reads the data. A model validator would turn the JSON into Python objects, and
-    strict mode accepts a list for a tuple only in JSON.
+    Each old key gives a FutureWarning. The keys are replaced before pydantic reads the data. A model validator would
+    turn the JSON into Python objects, and strict mode accepts a list for a tuple only in JSON.
 
     Raises:
         InputError: A section has both the old key and the new one.
@@ -134,7 +134,8 @@ def load(model: type[M], path: str | PathLike[str], assignments: Sequence[str] =
         kind: Kind of the entries of the catalogue that ``path`` may name.
 
     Raises:
-        InputError: The config or one of its bases cannot be read, an assignment is malformed, or a value is wrong.
+        InputError: The config or one of its bases cannot be read, an assignment is malformed, a key is unknown or
+            missing, or a value is wrong.
     """
     return parse(model, override(load_yaml(path, kind), assignments), path)
 
@@ -143,8 +144,8 @@ def parse(model: type[M], data: Mapping[str, Any], path: PathName = None) -> M:
     """Check plain data (as from YAML or JSON) against ``model``, and return the config. Errors name ``path``.
 
     Raises:
-        InputError: A value is wrong, or a section has an old key and its new name. The error is the first fault, with
-            its key and its value, and ``others`` holds all further faults.
+        InputError: A key is unknown or missing, a value is wrong, or a section has an old key and its new name. The
+            error is the first fault, with its key and its value. Its attribute ``others`` holds all further faults.
     """
     try:
         data = with_new_keys(model, data)

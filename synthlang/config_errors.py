@@ -94,7 +94,10 @@ def _either(rules: Sequence[str]) -> str:
 
 
 def _is_of_other_member(fault: InputError, found: Collection[tuple[str, ...]]) -> bool:
-    """Return whether a fault is a wrong type, while another member of the union has a fault below the same key."""
+    """Return whether a fault only rejects the type of a value, while another fault is below the key of this value.
+
+    Another member of the union then accepts the type.
+    """
     keys = fault.keys
     return fault.code == "type" and any(len(one) > len(keys) and one[: len(keys)] == keys for one in found)
 
@@ -146,7 +149,7 @@ def _rule(item: ErrorDetails) -> str:
 
 
 def _broken_rule(keys: Sequence[str], value: Any, rule: Exception) -> InputError:
-    """Return the error of a validator. A rule about several keys names them itself."""
+    """Return the error of a validator. The text of a rule about several keys already names the keys."""
     if isinstance(rule, InputError):
         return rule.inside(*keys)
     return InputError(str(rule) if isinstance(value, dict) else f"{show_value(value)}: {rule}", keys=keys)
@@ -196,7 +199,7 @@ def _allowed(model: type[pydantic.BaseModel], keys: Sequence[str], data: Any) ->
 
 
 def show_value(value: Any) -> str:
-    """Return a value in the form of YAML, cut after SHOWN_VALUE characters."""
+    """Return a value as text for a message, cut after SHOWN_VALUE characters. A mapping is only called a mapping."""
     if isinstance(value, dict):
         return "a mapping"
     if value is None or isinstance(value, bool):

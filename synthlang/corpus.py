@@ -56,19 +56,22 @@ class Column:
         return [names[code] for code in self.codes.tolist()]
 
     def take(self, index: NDArray[Any]) -> Column:
-        """Return the values at ``index``, which holds rows [n] or flags [words]."""
+        """Return the values at ``index``, which holds indices of words [n] or flags [words]."""
         return replace(self, codes=self.codes[index])
 
     def lookup(self, of_name: Callable[[str], Any], dtype: type = bool) -> NDArray[Any]:
         """Apply ``of_name`` to the name of each word, and return the results, [words] of ``dtype``.
 
-        The column must have names. The function is called once for each distinct name.
+        The column must have names. The function is called once for each item of ``names``.
         """
         table: NDArray[Any] = np.asarray([of_name(name) for name in self.names or ()], dtype)
         return table[self.codes] if len(self.codes) else np.zeros(0, dtype)
 
     def map_used(self, change: Callable[[str], str]) -> Column:
-        """Return the column with ``change`` applied to the names that occur, and without the other names."""
+        """Return the column with ``change`` applied to the names that occur, and without the other names.
+
+        The column must have names.
+        """
         used, codes = np.unique(self.codes, return_inverse=True)
         names = self.names or ()
         return Column(codes.astype(np.int32), tuple(change(names[code]) for code in used.tolist()))
@@ -127,6 +130,7 @@ class Corpus:
     def of(sentences: Sequence[Mapping[str, Sequence[Any]]], first: int = 0) -> Corpus:
         """Build a corpus from sentences given as {column: values}, all with the same columns.
 
+        ``form`` is required. A column of integers other than ``form`` and LABEL_COLUMNS becomes a column of numbers.
         ``first`` is the id of the first sentence.
         """
         lengths = [len(sentence[FORM]) for sentence in sentences]

@@ -108,7 +108,7 @@ class _Job:
 
 @dataclass(frozen=True)
 class _Parsing:
-    """The parser of ``--parser``, with its cache and its processes."""
+    """The parser that ``--parser`` names, with its cache, its number of processes and the display of its progress."""
 
     parser: str
     cache: Path | None
@@ -116,7 +116,9 @@ class _Parsing:
     display: Display
 
     def of(self, source: Source, language: Language) -> Source:
-        """Return a source with trees, and with features and lemmas that only the parser can give the language.
+        """Return a source with the trees of the parser, and with its features and lemmas if the source lacks them.
+
+        Features and lemmas are added only if the language needs them.
 
         Raises:
             InputError: The parser is not installed, or has no lemmatizer although the language needs lemmas.

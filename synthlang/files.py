@@ -114,7 +114,7 @@ def no_such(
 
 
 class DiskError(InputError):
-    """Error for an output that cannot be written, or for a stream of input that broke off.
+    """Error for an output that cannot be written, a stream of input that broke off, or a worker that was killed.
 
     The same command resumes once the cause is gone.
     """
@@ -191,7 +191,7 @@ def atomic_folder(path: Path, replace: bool = False) -> Iterator[Path]:
     error before any work starts.
 
     Raises:
-        InputError: The folder exists and ``replace`` is false, or the path has no name.
+        InputError: The folder exists and ``replace`` is false, the path has no name, or a text is not UTF-8.
         DiskError: The folder cannot be written.
     """
     if path.exists() and not replace:
@@ -222,6 +222,7 @@ def append_line(path: Path, line: str) -> None:
     """Append a line to a UTF-8 text file. The write is not atomic.
 
     Raises:
+        InputError: The line is not UTF-8.
         DiskError: The file cannot be written.
     """
     with writing(path), path.open("a", encoding="utf-8", newline="\n") as handle:
@@ -232,13 +233,16 @@ def remove_leftovers(folder: Path, name: str = "", rest: str = "*") -> None:
     """Delete temporary files and folders that killed writers left in ``folder``.
 
     Their names consist of the prefix TEMPORARY, of ``name``, and of a text that matches the glob ``rest``.
+
+    Raises:
+        OSError: A file or folder cannot be deleted.
     """
     for path in folder.glob(f"{TEMPORARY}{glob.escape(name)}{rest}"):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def write_json(path: Path, value: Any, indent: int | None = 2) -> None:
-    """Write a value as JSON atomically, with sorted keys. With ``indent`` None the JSON is one line.
+    """Write a JSON value atomically, with sorted keys. With ``indent`` None the JSON is one line.
 
     Raises:
         ValueError: A number is NaN or infinite.
@@ -447,7 +451,7 @@ def claimed(folder: Path) -> Iterator[None]:
     """Reserve a new folder for this process until the block ends.
 
     Raises:
-        InputError: The folder exists, or another process writes it.
+        InputError: The folder exists, another process writes it, or the path has no name.
         DiskError: The lock of the folder cannot be written.
     """
     with only_writer(folder):
@@ -458,10 +462,10 @@ def claimed(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def claimed_folder(folder: Path) -> Iterator[Path]:
-    """Reserve a new folder, and yield a temporary folder that becomes it (see ``atomic_folder``).
+    """Reserve a new folder, and yield a temporary folder that becomes this folder (see ``atomic_folder``).
 
     Raises:
-        InputError: The folder exists, or another process writes it.
+        InputError: The folder exists, another process writes it, the path has no name, or a text is not UTF-8.
         DiskError: The folder cannot be written.
     """
     with claimed(folder), atomic_folder(folder) as temporary:

@@ -54,7 +54,11 @@ class Repository:
 
     @property
     def size(self) -> int:
-        """Size of all files in bytes."""
+        """Size of all files in bytes.
+
+        Raises:
+            OSError: A file does not exist.
+        """
         return sum(size_of(content) for content in self.files.values())
 
     def stale(self, there: Iterable[str]) -> list[str]:
@@ -79,7 +83,11 @@ class Uploaded:
 
 
 def size_of(content: Content) -> int:
-    """Return the number of bytes in a file, which is given as a path or by its content."""
+    """Return the number of bytes in a file, which is given as a path or by its content.
+
+    Raises:
+        OSError: The file does not exist.
+    """
     return len(content) if isinstance(content, bytes) else content.stat().st_size
 
 
@@ -96,7 +104,7 @@ def hub(token: str | None = None) -> Any:
 
 
 def upload(repository: Repository, private: bool = True, api: Any | None = None) -> Uploaded:
-    """Upload the files of a repository that the hub does not have with equal content, in one commit.
+    """Upload the new and the changed files of a repository in one commit.
 
     The same commit deletes the files on the hub that match a pattern of ``Repository.complete`` and are not among
     ``Repository.files``. All further files on the hub stay. An interrupted upload changes no file.
@@ -156,7 +164,7 @@ def _given(content: Content) -> str | bytes:
 
 
 def _is_same(content: Content, there: Any) -> bool:
-    """Return whether ``there``, the file of the hub or None if it has none, has the same content.
+    """Return whether a file on the hub has the same content. ``there`` is None if the hub has no such file.
 
     The hub gives the SHA-256 of large files only, and a Git id of other files.
     """

@@ -177,7 +177,7 @@ class Language(StrictModel):
     def rewrite(self, corpus: Corpus) -> Rewrite:
         """Return the rewrite of a batch of the source: all transforms composed.
 
-        Transforms see one more column, ``parent``, with the source word of each word.
+        For the transforms, the batch has one more column, ``parent``, with the source word of each word.
 
         Raises:
             InputError: The batch lacks a column, the language is not bound to the counts or the vocabulary that it
@@ -284,7 +284,7 @@ def bind_language(
     counts: Callable[[], Counter[str]] | None = None,
     name: str = "the source",
 ) -> Language:
-    """Bind a language to the word counts and the vocabulary that its transforms need.
+    """Return a language bound to the word counts and the vocabulary that its transforms need.
 
     The fingerprint of a bound language covers the counts and the vocabulary. A bound language derives any other source
     by the same counts. Counts and a vocabulary that the language is bound to already are kept.
@@ -440,6 +440,7 @@ def write_spec(language: Language, out: Path) -> list[Path]:
     """Write language.yaml into a folder, together with the files named there, and return all paths.
 
     Raises:
+        OSError: A file that the language names cannot be opened.
         DiskError: A file cannot be written.
     """
     _, files = portable(language)

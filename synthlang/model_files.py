@@ -177,6 +177,10 @@ def size_in(settings: Mapping[str, Any], size: str) -> int | None:
     """Return a size in the content of a ``config.json``, or None if the config lacks it.
 
     ``size`` is the usual name of the size, such as ``hidden_size``. The config may have any of its OTHER_NAMES.
+
+    Raises:
+        ValueError: The value is a text that is not a number.
+        TypeError: The value is neither a text nor a number.
     """
     found = (settings.get(name) for name in (size, *OTHER_NAMES.get(size, ())))
     return next((int(value) for value in found if value is not None), None)

@@ -14,7 +14,10 @@ class NpyWriter:
     """Writer of a one-dimensional array of int64, with the bytes that ``numpy.save`` writes for the whole array.
 
     A writer is used as a context manager. The header has the same length for every number of items, and is written
-    again with the final number when the block ends without an error.
+    again with the final number when the block ends without an error. An existing file is replaced.
+
+    Raises:
+        OSError: The file cannot be written.
     """
 
     def __init__(self, path: Path) -> None:

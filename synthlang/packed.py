@@ -44,7 +44,7 @@ FREE = 1 << 26
 
 
 def check_is_text(start: bytes, path: Path) -> None:
-    """Check by its first START bytes that a file is not packed and not in another encoding than UTF-8.
+    """Check by the first START bytes of a file that it is neither packed nor a PDF nor UTF-16.
 
     UTF-16 without a byte order mark is recognised by Latin letters, of which every second byte is 0.
 
@@ -89,7 +89,7 @@ def _is_packed(path: Path) -> bool:
 class Limited(io.RawIOBase):
     """Reader of an open packed file that raises an InputError after ``most`` bytes.
 
-    With ``most`` None, no limit applies. ``path`` is the file that the error names.
+    ``packed`` is the open file, and ``path`` the file that the error names. With ``most`` None, no limit applies.
 
     Attributes:
         count: Number of bytes that have been unpacked.
@@ -113,7 +113,7 @@ class Limited(io.RawIOBase):
 
 
 def stated_size(path: Path) -> int:
-    """Return the unpacked size in bytes, modulo 2**32, that stands at the end of a gzip file.
+    """Return the unpacked size in bytes, modulo 2**32, from the end of a gzip file.
 
     The number is the size of the last member of the file. It is 0 for a file that is not a gzip file, and arbitrary for
     a file that is cut off or has other bytes at its end. An OSError is raised unchanged.

@@ -1,11 +1,11 @@
 """Progress of long work: bars on a terminal, plain lines elsewhere, messages from workers, rates and the time left.
 
-Work reports progress by calling ``report(task, done, total, note)`` or, in a stream, ``count(part, amount)``. ``done``
-counts from 0 to ``total``, and the note is free text such as a loss. A task that ends often, such as a search at each
-layer, is shown at most once in SECONDS_BETWEEN_LINES seconds.
+A function reports its progress by calling ``report(task, done, total, note)`` or, in a stream, ``count(part, amount)``.
+``done`` counts from 0 to ``total``, and the note is free text such as a loss. A task that ends often, such as a search
+at each layer, is shown at most once in SECONDS_BETWEEN_LINES seconds.
 
-``rich`` draws the bars. The rates are computed here. All parts of a task share one rate, work of an earlier run does
-not count, and plain lines show the rate, too.
+``rich`` draws the bars. The rates are computed here, for bars and plain lines alike. All parts of a task share one
+rate. Units that an earlier run finished do not count.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ BAR, BESIDE = 16, 41
 
 class Pace:
     """Recent rate of work, measured from the first value of ``done`` on.
+
+    The rate covers the last WINDOW seconds, or a longer time if ``done`` changed fewer than FEWEST times in them.
 
     Attributes:
         done: Number of units that are done, which the caller updates.
@@ -108,7 +110,7 @@ def unheard(text: str) -> None:
 
 
 def already(count: Count, part: str, amount: int) -> None:
-    """Count ``amount`` units of a part that an earlier run did. These units do not affect the rate."""
+    """Count ``amount`` units of a part that an earlier run finished. These units do not affect the rate."""
     getattr(count, "already", count)(part, amount)
 
 

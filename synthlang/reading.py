@@ -49,7 +49,7 @@ class Reading:
 
     @property
     def unknown_share(self) -> float:
-        """Share of the tokens that are unknown, 0 to 1."""
+        """Share of the tokens that are unknown, 0 to 1. It is 0 for a text without tokens."""
         return self.unknown / max(self.tokens, 1)
 
     def to_json(self) -> dict[str, float]:

@@ -62,14 +62,14 @@ class Rewrite:
 
     @staticmethod
     def identity(corpus: Corpus, form: Column | None = None) -> Rewrite:
-        """Return the rewrite that keeps every word, with new forms if ``form`` is given."""
+        """Return the rewrite that keeps every word, with the new forms ``form`` [words] if they are given."""
         return Rewrite(corpus.offsets, corpus.position.astype(np.int32), corpus.form if form is None else form)
 
     @staticmethod
     def reorder(corpus: Corpus, index: NDArray[np.int64]) -> Rewrite:
         """Return the rewrite to the word order ``index`` [words].
 
-        ``index`` holds rows of the whole batch, and each word stays in its sentence.
+        ``index`` holds for each output word the index of its source word in the batch. Each word stays in its sentence.
         """
         return Rewrite(corpus.offsets, corpus.position[index].astype(np.int32), corpus.form.take(index))
 
@@ -115,8 +115,8 @@ class Rewrite:
         """Return the rewritten corpus with every column of ``corpus`` carried along.
 
         An inserted word gets the name ``_`` or the number −1, and the tag O in a span column. ``head`` follows the
-        words that it points to, unless the rewrite has its own ``head``. A word whose head is deleted gets the head −1.
-        Span columns become legal BIO again: an entity that the rewrite splits becomes several.
+        words that it points to, unless the rewrite has a new column ``head``. A word whose head is deleted gets the
+        head −1. Span columns stay legal BIO: an entity that the rewrite splits becomes several entities.
         """
         corpus = self.source(corpus)
         rows = _rows(self, corpus.offsets)
@@ -193,9 +193,11 @@ def _carry(column: Column, rows: NDArray[np.int64]) -> Column:
 
 
 def mentions(ner: Column, offsets: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[str, ...]]:
-    """Return for each word its mention and its entity kind (−1 outside), [words] each, and the names of the kinds.
+    """Return the mention and the entity kind of each word as numbers, and the names of the kinds.
 
-    ``ner`` is a column of BIO tags, and ``offsets`` [sentences + 1] has the start of each sentence.
+    Mentions are numbered from 0 in the batch, and a kind is an index into the names. Both numbers are −1 for a word
+    outside all mentions, [words] int64 each. ``ner`` is a column of BIO tags, and ``offsets`` [sentences + 1] has the
+    start of each sentence.
 
     A mention starts at B-X, or at an I-X that does not continue a mention of X, as CoNLL's scorer repairs such
     tags. A mention never crosses a sentence boundary.

@@ -37,7 +37,8 @@ def random_bits(key: int, *counters: Integers) -> NDArray[np.uint64]:
     """Return 64 random bits for each element of the broadcast ``counters`` (integers ≥ 0).
 
     The shape is the broadcast shape of the counters, or [1] if all of them are single numbers or there are none. The
-    equation is h0 = mix(key + γ), h_i = mix(h_{i-1} + γ·(counter_i + 1)), with γ the golden ratio in 64 bits.
+    equation is h0 = mix(key + γ), h_i = mix(h_{i-1} + γ·(counter_i + 1)). Here mix is the finaliser of SplitMix64
+    (Steele et al. 2014, figure 16), and γ is the golden ratio in 64 bits.
     """
     with np.errstate(over="ignore"):
         state = _mix(np.asarray([key], dtype=np.uint64) + GOLDEN)

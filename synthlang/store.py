@@ -13,7 +13,7 @@ from synthlang.files import remove_leftovers
 
 
 class Store:
-    """A folder of artifacts. ``path(kind, fingerprint)`` is a complete folder or does not exist."""
+    """A folder ``root`` of artifacts. ``path(kind, fingerprint)`` is a complete folder or does not exist."""
 
     LOCKS = ".locks"
 
@@ -45,6 +45,7 @@ class Store:
 
         Raises:
             InputError: The checksums of a stored artifact cannot be read.
+            OSError: The folder of locks cannot be made, or a damaged artifact cannot be deleted.
             DiskError: The checksums of a new artifact cannot be written.
         """
         path = self.path(kind, fingerprint)
@@ -61,7 +62,11 @@ class Store:
         return path
 
     def lock(self, kind: str, fingerprint: str) -> FileLock:
-        """Return the unlocked ``FileLock`` of one artifact, for builders that continue the work of a killed builder."""
+        """Return the unlocked ``FileLock`` of one artifact, for builders that continue the work of a killed builder.
+
+        Raises:
+            OSError: The folder of locks cannot be made.
+        """
         locks = self.root / self.LOCKS
         locks.mkdir(parents=True, exist_ok=True)
         return FileLock(locks / f"{kind}-{fingerprint}")

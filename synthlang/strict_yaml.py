@@ -45,7 +45,7 @@ RARE_BREAKS = re.compile("[\x85\u2028\u2029]")  # the writer would fold them
 
 
 class _Constructor(SafeConstructor):
-    """Constructor of plain values, which refuses all other tags and keys that occur twice."""
+    """Constructor of plain values. It refuses all other tags, and duplicate keys."""
 
     def refuse(self, node: Any) -> Any:
         """Refuse a tag that is not the tag of a plain value."""

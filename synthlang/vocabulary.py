@@ -184,7 +184,10 @@ class Vocabulary:
     def save(self, folder: Path, script: Script | None = None) -> None:
         """Write the tokenizer of a language in ``script`` as a folder that ``AutoTokenizer.from_pretrained`` loads.
 
+        Without a script, the tokenizer of the source is written.
+
         Raises:
+            OSError: The folder cannot be made.
             DiskError: A file cannot be written.
         """
         save_tokenizer(self.tokenizer(script), folder)
@@ -301,6 +304,7 @@ def save_tokenizer(tokenizer: Tokenizer, folder: Path, settings: Mapping[str, An
     5 may build a tokenizer with other ids.
 
     Raises:
+        OSError: The folder cannot be made.
         DiskError: A file cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -366,7 +370,7 @@ class Subwords:
         return Encoded(table[codes] if len(codes) else codes.astype(np.int64), np.arange(len(codes) + 1))
 
     def join(self, corpus: Corpus) -> Corpus:
-        """Join the tokens of each word to that word, which gets the labels of its first token."""
+        """Join the tokens of each word, and give the word the labels of its first token."""
         first = starts_word(corpus.form, self.script)
         first[corpus.offsets[:-1][corpus.lengths > 0]] = True
         rows = np.flatnonzero(first)

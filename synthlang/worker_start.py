@@ -1,7 +1,8 @@
 """Start the server that workers are forked from, with the ``sys.path`` of this process and with Ctrl-C blocked.
 
 By default the server would look for modules in the working folder first, where a user may have a ``statistics.py`` or
-``pretrain/``. The server imports this module before our others, and the import restores its environment.
+``pretrain/``. The server imports this module before our other modules. The import restores the environment of the
+server.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ CHANGED = ("PYTHONPATH", "PYTHONSAFEPATH")
 
 @contextmanager
 def as_here() -> Iterator[None]:
-    """Give Python processes that start in the block this process's ``sys.path``, and block Ctrl-C in them."""
+    """Start Python processes in the block with the ``sys.path`` of this process and with Ctrl-C blocked."""
     before = json.dumps({name: os.environ.get(name) for name in CHANGED})
     path = os.pathsep.join(place or os.getcwd() for place in sys.path)
     os.environ |= {"PYTHONPATH": path, "PYTHONSAFEPATH": "1", BEFORE: before}

@@ -46,8 +46,8 @@ def ordered_map(
         function: Function of one item.
         items: The items.
         workers: Number of processes. With 1 the function runs in this process.
-        devices: CUDA devices, by their names in ``CUDA_VISIBLE_DEVICES``. Each worker process sees one of them, and
-            all have equally many workers if the number of workers is a multiple of the number of devices.
+        devices: CUDA devices, by their names in ``CUDA_VISIBLE_DEVICES``. Each worker process uses one of the devices.
+            All devices have equally many workers if the number of workers is a multiple of the number of devices.
 
     Raises:
         WorkerDiedError: A worker was killed. An error of the function is raised unchanged.

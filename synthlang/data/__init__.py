@@ -16,12 +16,15 @@ if TYPE_CHECKING:
 
 
 def list_sets(names: Iterable[str] = (), to: str | Path = "data", *, size: str | None = None) -> list[Item]:
-    """Return data sets with their state in a folder, such as missing.
+    """Return data sets with their state (such as ``missing``) in a folder.
+
+    If a missing data set is made of another data set, the other data set is listed before it.
 
     Args:
         names: Names of data sets in the catalogue (default: all).
         to: The folder of data.
-        size: ``lab`` for the free source of a data set whose source in the paper is not free.
+        size: ``lab`` for the free source of a data set whose source in the paper is not free (default: the source in
+            the paper).
 
     Raises:
         InputError: A name is unknown, or the record of the folder is damaged.
@@ -59,12 +62,12 @@ def fetch(
         confirm: Function that gets the plan before anything is downloaded, and returns False to stop (default: none).
 
     Returns:
-        The names of the data sets that were written.
+        The names of the data sets that were written. The list is empty if ``confirm`` returned False.
 
     Raises:
-        InputError: A name is unknown, the record of the folder is damaged, a library or a model of a step is not
-            installed, the mirror does not exist, the disk is too small, another process fetches, a data set failed, or
-            a person has to obtain one. In the last two cases, the other data sets have been written.
+        InputError: A name is unknown, the record of the folder is damaged, or the mirror does not exist. A library or a
+            model of a step is not installed. The disk is too small, or another process fetches. A data set failed, or
+            a person has to obtain a data set. In the last two cases, the other data sets have been written.
     """
     from synthlang.data.fetching import run_fetch
     from synthlang.data.plans import plan_fetch

@@ -35,6 +35,7 @@ def copy_members(archive: Path, wanted: Mapping[str, Path]) -> None:
     Raises:
         InputError: The archive is damaged, has an unsafe path, unpacks to more than the limit, or lacks a member, or a
             wanted member is not a regular file.
+        OSError: The archive cannot be read, or a file cannot be written.
     """
     left = dict(wanted)
     with _damage(archive):

@@ -1,7 +1,7 @@
 """The files that data sets need: listed once, and downloaded several at a time to the folder of downloads.
 
-With a mirror folder nothing is downloaded: the files are at the same places there. A mirror can also be an address, to
-which the places of files that are not from the hub are appended.
+With a mirror folder nothing is downloaded: the files are at the same places there. A mirror can also be an address. The
+place of a file is then appended to this address. Files of the hub still come from the hub.
 """
 
 from __future__ import annotations

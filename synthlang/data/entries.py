@@ -67,7 +67,7 @@ class Origin(StrictModel):
 
 
 class DataSet(Origin):
-    """An entry of the catalogue of data sets, which fills a folder or some files under ``data/``."""
+    """An entry of the catalogue: a data set that fills a folder or some files under ``data/``."""
 
     title: str
     """Description of the data set."""
@@ -82,7 +82,7 @@ class DataSet(Origin):
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """Splits that studies read: those that ``fetch`` writes. A data set of files has none."""
+        """Splits that studies read, which ``fetch`` writes or a person provides. A data set of files has no splits."""
         if self.fills:
             return ()
         if isinstance(self.source, MadeOf):

@@ -45,8 +45,8 @@ def run_fetch(plan: Fetch, keep: bool = False, report: Report = silent, say: Say
         say: Called with a line on each data set.
 
     Raises:
-        InputError: The disk is too small, another process fetches, a data set failed, or a person has to obtain one.
-            The attribute ``others`` holds the errors of further data sets.
+        InputError: The disk is too small, another process fetches, a data set failed, or a person has to obtain a
+            data set. The attribute ``others`` holds the errors of further data sets.
     """
     done, errors = _run_jobs(plan, keep, report, say) if plan.jobs else ([], plan.failed)
     left = [_by_hand(plan.by_hand, plan.root)] if plan.by_hand else []
@@ -58,7 +58,7 @@ def run_fetch(plan: Fetch, keep: bool = False, report: Report = silent, say: Say
 
 
 def _run_jobs(plan: Fetch, keep: bool, report: Report, say: Say) -> tuple[list[str], dict[str, InputError]]:
-    """Run the jobs of a plan, and return the names of the written data sets and the errors of the others by name."""
+    """Run the jobs of a plan, and return the names of the written data sets and the error of each failed data set."""
     check_disk(plan)
     done, errors = list[str](), {**plan.failed}
     tools = Tools(plan.root / CACHE, plan.workers, report, say)
@@ -97,7 +97,7 @@ def _by_hand(left: Sequence[Item], root: Path) -> InputError:
 
 
 def _joined(errors: Mapping[str, InputError], left: Sequence[InputError]) -> InputError:
-    """Return one error for the errors of data sets, by name, and those in ``left``. Equal errors are listed once."""
+    """Join the errors of data sets, given by name, and the errors ``left``. Equal errors are listed once."""
     distinct = dict[str, InputError]()
     for name, error in errors.items():
         distinct.setdefault(error.text, error.inside(name))

@@ -37,7 +37,7 @@ class HubFile:
 
     Attributes:
         source: The data set.
-        revision: The commit.
+        revision: The commit, or in a mirror folder the name of the folder with the file.
         name: The path in the repository.
         size: Size in bytes.
         sha256: SHA-256 of the file in hexadecimal if the hub states it, as for all large files.
@@ -144,7 +144,7 @@ def is_intact(file: HubFile, path: Path) -> bool:
 
 
 def counting_bar(count: Callable[[int], None]) -> type[Any]:
-    """Return a class of progress bars for the library that calls ``count`` with the number of received bytes."""
+    """Return a class of progress bars for the library. A bar calls ``count`` with each number of received bytes."""
     from tqdm import tqdm  # type: ignore[import-untyped]
 
     class Bar(tqdm):  # type: ignore[misc]

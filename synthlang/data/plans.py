@@ -22,7 +22,7 @@ from synthlang.progress import Report, silent
 from synthlang.wording import duration, first_few
 
 UNPACKED = 3.0
-"""Bytes of text in an archive for each byte of the archive: the mean of three parallel texts (2.5, 3.1 and 3.3)."""
+"""Bytes of text in an archive for each byte of the archive, measured on three parallel texts."""
 NO_STEPS = "--no-steps"
 
 
@@ -104,7 +104,11 @@ class Fetch:
         return [item for item in self.left if item.get == "by hand"]
 
     def lines(self) -> list[str]:
-        """Return lines of text that describe the plan: sizes, licences, steps with their time, and warnings."""
+        """Return lines of text that describe the plan: sizes, licences, steps with their time, and warnings.
+
+        Raises:
+            InputError: The input of a step cannot be read.
+        """
         told = [f"{name}: failed: {error}" for name, error in self.failed.items()]
         told += [line for job in self.jobs for line in self._of_job(job)]
         if self.jobs:

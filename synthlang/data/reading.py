@@ -41,14 +41,16 @@ class Content:
 
 
 def open_layout(layout: Layout, paths: Sequence[Path]) -> None:
-    """Open a data set as a study would, which reads only its start.
+    """Open a data set as a study would, to check that it has the layout.
+
+    Only the start of a file is read, except that the lines of two parallel files are counted.
 
     Args:
         layout: The layout of the data set.
         paths: The folder of the data set, or its files.
 
     Raises:
-        InputError: A file is missing or has another layout.
+        InputError: A file is missing, cannot be read or has another layout.
     """
     for path in paths:
         if not path.exists():

@@ -124,5 +124,9 @@ def write_record(root: Path, record: Record) -> None:
 
 
 def written_files(paths: Mapping[str, Path]) -> dict[str, Written]:
-    """Return the size and the checksum of files by their names."""
+    """Return the size and the checksum of files by their names.
+
+    Raises:
+        OSError: A file cannot be read.
+    """
     return {name: Written(size=path.stat().st_size, sha256=sha256_file(path)) for name, path in paths.items()}

@@ -133,7 +133,7 @@ def downloads(found: Iterable[Item]) -> list[Size | None]:
     """Return the size of each download of data sets, or None for an unknown size.
 
     A download that several data sets share, such as an archive, is listed once. Data sets that a person obtains or that
-    are made of others are left out.
+    are made of other data sets are left out.
     """
     fetched = (item.origin for item in found if item.origin.is_fetched)
     return list({origin.source.model_dump_json(): origin.download for origin in fetched}.values())

@@ -1,8 +1,8 @@
 """Downloads from addresses: resumed after any interruption, tried again if the server is busy, and checked.
 
 A download is first ``NAME.part``, and ``NAME.part.json`` holds the size and the version (ETag) of the whole file. If
-the server has another version when the download is resumed, it sends the whole file, which replaces the part. Proxies
-are those of the environment (HTTPS_PROXY, NO_PROXY).
+the server has another version when the download is resumed, it sends the whole file, which replaces the part. The
+proxies are read from the environment (HTTPS_PROXY, NO_PROXY).
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ class TaskSet(ABC):
             raise InputError(reason, self.name, hint=hint or f"name one of: {has}", code="missing")
 
     def as_source(self) -> SentencesOf:
-        """Return the sentences of all items as a source, such as for counting words or checking columns."""
+        """Return the sentences of all items as a source, for example to count words or to check columns."""
         return SentencesOf(self)
 
     def field_rows(self, fields: tuple[str, ...] | None) -> tuple[int, ...]:
@@ -150,7 +150,7 @@ class GroupTask(TaskSet):
 
     answered: ClassVar[int] = 0
     normalise: str | None = None
-    """``NFC`` if words are changed to this form."""
+    """``NFC`` if words are converted to this Unicode form, or None if they are unchanged."""
 
     @abstractmethod
     def _groups(self, split: str, counts: Counter[str]) -> Iterator[ItemGroup]:
@@ -179,7 +179,7 @@ class ReadTask(GroupTask):
     item: ClassVar[str]
     """Name of an item in messages, such as "labelled pair"."""
     cjk: str | None = None
-    """``characters`` if each Chinese character and each kana of running text is a word."""
+    """``characters`` if each Chinese character and each kana of running text is a word, else None."""
     spaced = False
     """True if texts are words between spaces, as in exported data sets, and not running text."""
 

@@ -65,9 +65,9 @@ def _different(batch: TaskBatch, counts: Mapping[str, int]) -> tuple[TaskBatch, 
 
 
 def partial_rewrite(language: Language, corpus: Corpus, chosen: NDArray[np.bool_]) -> Rewrite:
-    """Return the rewrite in which the sentences that ``chosen`` [sentences] flags are derived in the language.
+    """Return the rewrite that derives only the chosen sentences in the language.
 
-    The other sentences stay unchanged in their places.
+    ``chosen`` [sentences] flags these sentences. The other sentences stay unchanged in their places.
 
     Raises:
         InputError: The language cannot be applied to a sentence.
@@ -89,8 +89,8 @@ def partial_rewrite(language: Language, corpus: Corpus, chosen: NDArray[np.bool_
 def rewrite_task(batch: TaskBatch, rewrite: Rewrite) -> tuple[TaskBatch, dict[str, int]]:
     """Apply a rewrite of a batch's sentences to the whole batch.
 
-    An item is dropped if one of its sentences is lost, if one of its texts becomes empty, or if it had answers and none
-    of them stays in one piece.
+    An item is dropped if one of its sentences is lost or if one of its texts becomes empty. An item with answers is
+    also dropped if no answer stays in one piece.
 
     Returns:
         The derived batch, and the numbers of dropped items and sentences and of changed answers by reason.

@@ -223,7 +223,8 @@ def export_task(
 
     Raises:
         InputError: The licence is not an SPDX id, the task lacks a field, the language cannot be bound or applied to
-            the task, a configuration would be empty, the folder holds other data, or another process writes it.
+            the task, or a configuration would be empty. The folder holds other data or a damaged file, or another
+            process writes the folder.
         DiskError: The folder cannot be written.
     """
     licence = licence or task.licence

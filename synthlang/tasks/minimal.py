@@ -6,9 +6,10 @@ minimal:builtin:mini-english[?…]   pairs of the grammar
 
 A file has a JSON object on each line (BLiMP), or tab-separated columns with a header (MultiBLiMP), or just two columns
 without a header: the grammatical sentence and the ungrammatical one. Columns are found by their usual names, such as
-``sentence_good`` or ``sen``. The label of a pair is its phenomenon: a column, else the name of the file if a folder has
-several. A sentence is split into words by the rules for plain text, or at spaces only with ``?words=spaces``. Each side
-is one sentence. A pair with an empty side or with equal sides is left out and counted.
+``sentence_good`` or ``sen``. The label of a pair is its phenomenon, which is read from a column. Without this column,
+the label is the name of the file if a folder has several files. A sentence is split into words by the rules for plain
+text, or at spaces only with ``?words=spaces``. Each side is one sentence. A pair with an empty side or with equal sides
+is left out and counted.
 """
 
 from __future__ import annotations
@@ -130,7 +131,7 @@ class ReadMinimal(MinimalTask, ReadTask):
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """The sorted phenomena, or () if the data does not name any.
+        """The sorted phenomena, with "" for pairs without a phenomenon, or () if no pair has a phenomenon.
 
         Raises:
             InputError: A row is malformed or cannot be read.
@@ -190,10 +191,10 @@ def _is_spaced(options: Mapping[str, str], path: str) -> bool:
 
 
 def _read(path: Path) -> Iterator[Row]:
-    """Yield the pairs of a file. Their ids count from 0 if the file has none.
+    """Yield the pairs of a file. If the file has no ids, the ids count from 0.
 
     Raises:
-        InputError: A column is missing, a line has another number of columns, or a value is no text.
+        InputError: The file cannot be read, a column is missing, a line is malformed, or a value is no text.
     """
     lines = read_lines(path)
     number, first = next(lines, (1, ""))
@@ -269,7 +270,7 @@ class HubMinimal(ReadMinimal, HubTask):
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """The phenomena that the data set declares, or else those that occur, with "" if a pair has no phenomenon.
+        """The phenomena that the data set declares, and "" if a pair has none. Otherwise as for ``ReadMinimal``.
 
         Raises:
             InputError: A row is malformed or cannot be read.

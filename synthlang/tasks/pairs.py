@@ -2,11 +2,12 @@
 
 Files are tab-separated with a header, or have a JSON object on each line (MNLI, SNLI). Columns are found by their usual
 names, such as ``premise``, ``sentence1`` or ``sentence_A``. Quotes have no special meaning. A text is split into words
-and sentences by the rules for plain text. A pair without a gold label (``-``, or missing or −1 on the hub) or with a
-text without a word is left out and counted. Labels are in lower case, and ``contradictory`` (machine translations of
-XNLI) is ``contradiction``. On the hub they are class labels, strings or numbers, which become texts. A repeated id gets
-a number. A split of the hub without a labelled pair, such as the test sets of glue, is left out. ``validation_matched``
-and ``test_matched`` count as dev and test. A column ``SemEval_set`` (SICK in one file) assigns the rows to splits.
+and sentences by the rules for plain text. A pair is left out and counted if it has no gold label (``-``, or on the hub
+−1 or no value), or if one of its texts has no word. Labels are in lower case, and ``contradictory`` (machine
+translations of XNLI) is ``contradiction``. On the hub they are class labels, strings or numbers, which become texts. A
+repeated id gets a number. A split of the hub without a labelled pair, such as the test sets of glue, is left out.
+``validation_matched`` and ``test_matched`` count as dev and test. A column ``SemEval_set`` (SICK in one file) assigns
+the rows to splits.
 """
 
 from __future__ import annotations
@@ -92,7 +93,15 @@ def order_labels(labels: set[str]) -> tuple[str, ...]:
 
 
 class Row(NamedTuple):
-    """A pair as read. ``label`` is None without a gold label, and ``language`` is None without such a column."""
+    """A pair as read.
+
+    Attributes:
+        id: Name of the pair.
+        premise: The first text.
+        hypothesis: The second text.
+        label: The class label, or None without a gold label.
+        language: Language of the row, or None if the data has no column of languages.
+    """
 
     id: str
     premise: str
@@ -349,7 +358,7 @@ class HubPairs(ReadPairs, HubTask):
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """The class labels that the data set declares, or else those that occur, in the order of ``order_labels``.
+        """The class labels that the data set declares, or else the labels of its rows, sorted by ``order_labels``.
 
         Raises:
             InputError: A label is not UTF-8, or the data cannot be read.
@@ -380,7 +389,7 @@ def columns_of(features: Mapping[str, Any], name: str) -> dict[str, str]:
     """Return the column of each part of a pair that a data set of the hub has, in the order of NAMES.
 
     Raises:
-        InputError: A required column is missing. The error lists the columns.
+        InputError: A required column is missing or has another type. The error lists the columns.
     """
     places = {column.strip().lower(): column for column in reversed(list(features))}
     found = {}

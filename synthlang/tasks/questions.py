@@ -344,7 +344,7 @@ def answer_columns(features: Mapping[str, Any], name: str) -> list[str]:
     """Return the names of the columns to read from a data set of questions, the required columns first.
 
     Raises:
-        InputError: A required column is missing. The error lists the columns.
+        InputError: A required column is missing or has another type. The error lists the columns.
     """
     answers = features.get("answers")
     nested = getattr(answers, "feature", answers)  # the struct in a list of structs, or the struct of lists itself

@@ -36,7 +36,9 @@ HUB_INTENTS = ("intent", "label")
 
 
 def open_words(scheme: str, rest: str) -> TaskSet:
-    """Open a task of labelled words. ``rest`` is the spec of a source, or a path for the task's usual reader.
+    """Open a task of labelled words.
+
+    ``scheme`` is a key of WORDS. ``rest`` is the spec of a source, or a path for the usual reader of the task.
 
     Raises:
         InputError: The source cannot be opened, or lacks a column that the task needs.

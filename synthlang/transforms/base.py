@@ -148,7 +148,7 @@ def filtered(result: Rewrite, affected: NDArray[np.bool_], fits: NDArray[np.bool
         result: The rewrite.
         affected: Flags of the sentences that the transform affects, [sentences].
         fits: Flags of the sentences that pass the filter, [sentences]. A sentence that is not affected always stays.
-        reason: The reason under which the sentences that are left out are counted.
+        reason: Key of ``counts`` for the number of sentences that are left out.
     """
     keep = fits | ~affected
     flagged = replace(result, affected=affected)

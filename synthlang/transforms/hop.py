@@ -4,9 +4,9 @@ A verb of the present third person loses its ending, and a marker of its number 
 those of the released code (https://github.com/jkallini/mission-impossible-language-models, utils.py):
 
 - A verb is affected if its features include Person=3, Tense=Pres, VerbForm=Fin, and Number=Sing or Number=Plur. Its
-  word becomes its lemma, if it has one.
-- Words are counted from the verb on. Marks of ASCII and the parts of words in ``parts`` do not count, and the marker is
-  never put between a word and its part.
+  word is replaced by its lemma, if the verb has a lemma.
+- Words are counted from the verb on. ASCII punctuation and the parts of words in ``parts`` do not count, and the marker
+  is never put between a word and its part.
 - A sentence in which fewer than ``room`` words follow an affected verb is left out. The part of a sentence after its
   last letter or digit holds no words.
 
@@ -155,7 +155,7 @@ def number_of(features: str) -> int:
 
 
 def lemmatised(corpus: Corpus, verbs: Rows) -> Column:
-    """Return the forms with the lemmas of the verbs at the rows ``verbs`` [n].
+    """Return the word forms, [words], with the verbs at the rows ``verbs`` [n] replaced by their lemmas.
 
     A verb without a lemma keeps its form.
     """

@@ -83,10 +83,10 @@ def layer(label: str) -> int:
 def attach_inserted(corpus: Corpus) -> Corpus:
     """Return the corpus with a head for every word without a head (head −1).
 
-    Such a word was inserted, or its head was left out. The new head is the nearest word with a head to the left of the
-    word and all words below it. If there is none, the new head is the nearest word to the right that is in the tree of
-    the root. The word therefore moves with its neighbour. The result is a tree, a projective tree stays projective, and
-    no other head changes.
+    Such a word was inserted, or its head was left out. The new head is the nearest word that has a head and is to
+    the left of the word and of all words below it. If there is none, the new head is the nearest word to the right that
+    is in the tree of the root. The word therefore moves with its neighbour. The result is a tree, a projective tree
+    stays projective, and no other head changes.
     """
     head = corpus.columns["head"].codes.astype(np.int64)
     if not (head < 0).any():
@@ -216,7 +216,11 @@ class Layout:
         return layers
 
     def keys(self, side: Rows) -> Keys:
-        """Return sort keys of the items by their distance from the head on the new ``side`` [m], [m]."""
+        """Return sort keys of the items on their new sides ``side`` [m], [m]. A larger key is farther from the head.
+
+        An item that keeps its side has the key ``place``. An item that moves gets the key ``place`` − 0.25, raised
+        above the keys of lower layers and lowered below the keys of higher layers.
+        """
         moved = side != self.side
         slot = self._slot(side)
         keys = self.place.astype(np.float64)
@@ -236,7 +240,10 @@ class Layout:
         return keys
 
     def put_outside(self, keys: Keys, side: Rows, outer: Flags, inner: Flags) -> None:
-        """Raise ``keys`` in place so that ``outer`` items [m] are outside ``inner`` items of the same head and side."""
+        """Raise ``keys`` [m] in place so that ``outer`` items are outside ``inner`` items of the same head and side.
+
+        ``side`` [m] has the new sides, and ``outer`` [m] and ``inner`` [m] flag the items.
+        """
         slot = self._slot(side)
         reach = np.full(2 * len(self.forest.parent), -np.inf)
         np.maximum.at(reach, slot[inner], keys[inner])

@@ -3,8 +3,8 @@
 A marker is inserted at a random place of each sentence, with equal probability before each word and at the end. Then
 the words after the marker, or all words with the marker, are reversed, as in the released code
 (https://github.com/jkallini/mission-impossible-language-models, utils.py). The place is a function of the language's
-seed and the sentence id, so a control marks the same places. The places of the release depend on the order in which its
-program read the files, and are others.
+seed and the sentence id, so a control marks the same places. The released data have other places, because their places
+depend on the order in which the program read the files.
 
     he saw her .    none  he R saw her .    after  he R . her saw    all  . her saw R he
 """
@@ -60,7 +60,8 @@ class Places(NamedTuple):
     def reversed(self, place: Rows, sentence: Rows, part: str) -> Rows:
         """Return the new place of the word at ``place`` [n] of ``sentence`` [n], [n]. The function is its own inverse.
 
-        ``part`` is ``after`` or ``all``. Places count from 0 in the sentence with its marker.
+        ``part`` is ``after`` or ``all``. Places count from 0 in the sentence with its marker. In a sentence of n words
+        and a marker at place m, place i becomes n − i for ``all``. For ``after``, a place i > m becomes n + 1 + m − i.
         """
         marker, length = self.marker[sentence], self.length[sentence]
         if part == "all":  # with the marker, a sentence has one word more

@@ -123,7 +123,7 @@ class Transliterate(Transform):
         return result.take(np.flatnonzero(whole)).counted({reason: ~whole})
 
     def _tokens(self, corpus: Corpus, script: Script, key: int) -> Column:
-        """Return the tokens of the batch, of which the chosen tokens are written in the script."""
+        """Return the tokens of the batch, with the chosen tokens written in the script."""
         names = corpus.form.names or ()
         chosen = self.chosen(names, key)
         return corpus.form.map_names(script.encode_token(n) if c else n for n, c in zip(names, chosen, strict=True))
@@ -211,9 +211,10 @@ def most_frequent(counts: Mapping[str, int], candidates: Iterable[str], share: f
 
 
 def hash_limit(counts: Mapping[str, int], candidates: Iterable[str], share: float, key: int) -> float:
-    """Return the hash, 0 to 1, below which the types make up ``share`` of the running words of all candidates.
+    """Return the limit of hashes below which types make up ``share`` of the running words of all candidates.
 
-    The hashes are those of ``type_hashes`` with ``key``. See ``most_frequent`` for the other arguments.
+    The limit is a number from 0 to 1. The types below it are as few as possible, in the order of their hashes. The
+    hashes are the result of ``type_hashes`` with ``key``. See ``most_frequent`` for the other arguments.
     """
     forms = sorted(candidates)
     hashes = type_hashes(key, forms)

@@ -1,4 +1,4 @@
-"""Conversions of downloaded files to the layouts of the readers: one kind a file, all listed in ``Conversion``."""
+"""Conversions of downloaded files to the layouts of the readers: one kind in each file (see ``Conversion``)."""
 
 from __future__ import annotations
 

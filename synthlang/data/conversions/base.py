@@ -154,9 +154,10 @@ def one_line(text: Any) -> str:
 
 @contextmanager
 def written(path: Path) -> Iterator[IO[str]]:
-    """Open a text file for writing.
+    """Open a UTF-8 text file for writing, with ``\\n`` as the line break.
 
     Raises:
+        InputError: A text is not UTF-8.
         DiskError: The file cannot be written.
     """
     with writing(path), path.open("w", encoding="utf-8", newline="\n") as handle:

@@ -33,6 +33,7 @@ class _Pairs(Converter):
             pairs: The sentence pairs as text.
             out: The folder.
             names: Names of the files of the first and the second language.
+
         Raises:
             InputError: There are not two names.
             DiskError: A file cannot be written.

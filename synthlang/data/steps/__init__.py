@@ -1,4 +1,4 @@
-"""Steps that data sets need after their download: one kind a file, all listed in ``Step``."""
+"""Steps that data sets need after their download: one kind in each file (see ``Step``)."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from synthlang.parallel.ready import KIND, alignment_name, ready_store, stored_a
 from synthlang.parallel.text import read_parallel, text_fingerprint
 
 RATES = {"fast_align": 294.0, "eflomal": 918.0}
-"""Sentence pairs in a second of CPU time, both directions: English-French on the page of eflomal (docs/data.md)."""
+"""Sentence pairs per second of CPU time by aligner, for both directions (docs/data.md has the basis of each rate)."""
 
 
 class Align(BaseStep):
@@ -45,7 +45,7 @@ class Align(BaseStep):
         return super().seconds(amount, 1)
 
     def folder(self, paths: Sequence[Path], name: str) -> Path:
-        """Return the folder of an alignment. ``name`` is its fingerprint."""
+        """Return the folder of the alignment of two files. ``name`` is the fingerprint of the alignment."""
         return ready_store(paths[0]).path(KIND, name)
 
     def name(self, paths: Sequence[Path]) -> str:
@@ -57,7 +57,7 @@ class Align(BaseStep):
         return alignment_name(self.program, text_fingerprint(paths))
 
     def run(self, paths: Sequence[Path], tools: Tools) -> StepRecord:
-        """Align two files whose words are separated by spaces. Nothing is done if the alignment is there.
+        """Align two files whose words are separated by spaces, unless their alignment is stored already.
 
         Raises:
             InputError: A file cannot be read, the files have different numbers of lines, no sentence pair has words

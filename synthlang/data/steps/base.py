@@ -71,7 +71,7 @@ class BaseStep(StrictModel):
         raise NotImplementedError
 
     def check(self) -> str:
-        """Return the versions of the library and of the model.
+        """Check that the library and the model are installed, and return their versions.
 
         Raises:
             InputError: The library or the model is not installed. The hint has the command that installs it.

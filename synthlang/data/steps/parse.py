@@ -16,7 +16,7 @@ from synthlang.sources import open_source
 from synthlang.sources.base import size_of
 
 RATES = {"spacy": 5600.0, "stanza": 790.0}
-"""Words in a second of processor time by engine. docs/data.md has the basis of each rate."""
+"""Words per second of processor time by engine (docs/data.md has the basis of each rate)."""
 BYTES_A_WORD = 6
 """Approximate bytes per word of English text, to estimate the number of words in a folder."""
 
@@ -60,7 +60,9 @@ class Parse(BaseStep):
         """Parse the text in the folder ``base`` into the new folder ``out``. A killed run continues from the cache.
 
         Raises:
-            InputError: The text or the parser cannot be opened, or no sentence can be parsed.
+            InputError: The text or the parser cannot be opened or fails, ``out`` exists, or a split has no parsed
+                sentence.
+            DiskError: The folder or the cache cannot be written.
         """
         engine = open_engine(self.parser, morphology=bool(self.morphology))
         source = ParsedSource(open_source(f"text:{base}"), engine, tools.cache, self.tokens, tools.workers)

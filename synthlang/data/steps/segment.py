@@ -16,7 +16,7 @@ from synthlang.parsing.chunks import CHUNK, ParseCache, parse_chunks
 from synthlang.parsing.segmenters import Segmenter, open_segmenter
 
 RATES = {"spacy": 22_000.0, "spacy:th": 100_000.0, "moses": 400_000.0}
-"""Characters a second on one core by segmenter (docs/data.md). The rate of Chinese stands for Japanese."""
+"""Characters per second on one core by segmenter (docs/data.md). The rate ``spacy`` was measured on Chinese."""
 REPORTS = 1000
 """Number of reports of progress for a file."""
 FAILED = "texts that the segmenter could not read, which are unchanged"
@@ -224,6 +224,7 @@ def moved_spans(spans: str, text: str, words: Words) -> str:
 
     Raises:
         InputError: The words have other characters.
+        ValueError: A span is not of the form START:END:LABEL.
 
     >>> moved_spans("0:4:a,5:6:b", "abcd e", ["ab", "cd", "e"])
     '0:5:a,6:7:b'
