@@ -11,9 +11,10 @@ Each end of a region is a one-sided test of Student's t:
 
 A comparison fails if the value lies outside at the same level, and is inconclusive otherwise. A true value just outside
 the region is therefore counted as inside with a probability of at most 5 %. A true value just inside is counted as
-outside with at most 5 %, or 10 % for ``equivalent``, whose region has two ends. A comparison is also inconclusive with
-n < 2, and if all replicates have the same value, as collapsed models do. The interval that is shown is the one that
-decides: 95 % for two sides, 90 % for one. verdicts.py combines the comparisons of a claim.
+outside with a probability of at most 5 %. For ``equivalent``, this is at most 10 %, because the region has two ends. A
+comparison is also inconclusive if n < 2, or if all replicates have the same value, as collapsed models do. The interval
+that is shown is the interval that decides: 95 % for two sides, 90 % for one side. verdicts.py combines the comparisons
+of a claim.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class Region(NamedTuple):
 
     @property
     def level(self) -> float:
-        """Confidence level of the interval that decides a comparison."""
+        """Confidence level of the interval that decides a comparison: 0.95 for two sides, 0.9 for one side."""
         return 1 - DECIDED * 2 / self.sides
 
     def p_values(self, ours: Estimate) -> tuple[float, float]:
@@ -78,7 +79,12 @@ class Region(NamedTuple):
 
 
 def region(relation: Relation, margin: float = 0.0) -> Region:
-    """Return the region of a relation, by the table of this module."""
+    """Return the region of a relation, by the table of this module.
+
+    Args:
+        relation: The relation.
+        margin: The margin, in the unit of the compared values.
+    """
     match relation:
         case "greater":
             return Region(margin, math.inf, 2, f"> {margin:g}")
@@ -159,7 +165,7 @@ class Comparison:
     def text(self) -> str:
         """Return the comparison in words: ``A − B (expected > 0): 3.1 (1.0 … 5.2), n = 3 models: holds``.
 
-        Without an interval, the text is ``A − B: not run, REASON``.
+        Without an interval, the text is ``A − B: not run, REASON`` or ``A − B: not judged, REASON``.
         """
         if self.interval is None:
             return f"{self.what}: {'not judged' if self.at_floor else 'not run'}, {self.why}"

@@ -217,10 +217,12 @@ def clustered(
     """Correlate pairs over conditions. A condition is one point, the mean over its models.
 
     Pearson's and Spearman's coefficients of more than RESAMPLED conditions without ``blocks`` have Student's p and
-    Fisher's 95 % interval. The variance of Fisher's z is 1 / (n − 3) for Pearson's r, and (1 + ρ² / 2) / (n − 3) for
-    Spearman's ρ (Bonett & Wright 2000), with n conditions. A perfect correlation has p = 0 and an interval without
-    width. With that many conditions, p and interval agree with resampling. All other correlations are those of
-    ``probes.statistics.correlation``.
+    Fisher's 95 % interval. With n conditions, p is two-sided for t = r √((n − 2) / (1 − r²)) with n − 2 degrees of
+    freedom. The interval is tanh(artanh r ± 1.96 σ). The variance σ² is 1 / (n − 3) for Pearson's r, and
+    (1 + ρ² / 2) / (n − 3) for Spearman's ρ (Bonett & Wright 2000). A perfect correlation has p = 0 and an interval
+    without width. With so many conditions, p and interval agree with resampling.
+
+    All other correlations, and those of a constant x or y, are computed by ``probes.statistics.correlation``.
 
     Args:
         pairs: [n, 2] x and y of a model, which must be finite. The order of the pairs changes nothing.
@@ -316,7 +318,7 @@ def outcome_of_correlation(ours: Interval | None, p: float | None, relation: Rel
     """Return the outcome of a correlation: decided if its interval excludes 0 and ``p``, if known, is at most .05.
 
     A correlation of ±1 without a p is inconclusive, and so is a correlation without an interval. The bootstrap interval
-    alone would decide too often over few conditions. Over five conditions, it decides 13 % of all orders.
+    alone would decide too often over few conditions. Over five conditions, it decides 13 % of all permutations.
     """
     if ours is None or ours.low is None or ours.high is None:
         return "inconclusive"

@@ -98,8 +98,8 @@ class Estimate:
     def p_above(self, bound: float, side: int = 1) -> float:
         """Return the one-sided p value for a true value above ``bound``, or below it if ``side`` is −1.
 
-        For a bound below, the value is P(T ≥ (mean − bound) / standard error) with Student's t. It is 1 if the spread
-        is not known.
+        With ``side`` 1, the value is P(T ≥ (mean − bound) / standard error), where T has Student's t distribution. With
+        ``side`` −1, it is P(T ≤ (mean − bound) / standard error). The value is 1 if the spread is not known.
         """
         if self.standard_error is None or not self.has_spread:
             return 1.0
@@ -232,7 +232,7 @@ def _pairs(left: Replicates, right: Replicates) -> _Pairs | None:
 
 
 def pretrainings(replicates: Replicates) -> int:
-    """Return the number of pretrainings."""
+    """Return the number of different pretrainings among the models of ``replicates``."""
     return len({model.pretraining for model, _ in replicates})
 
 
@@ -270,7 +270,10 @@ def without_variations(conditions: Sequence[Condition], of: Sequence[Condition])
 
 
 def estimate_of(sides: Sequence[Series]) -> EstimateOrWhy:
-    """Return ``estimate_over`` all conditions that the sides (1, 2 or 4) have in common, with each run once."""
+    """Return the estimate over all conditions that one, two or four sides have in common, with each run once.
+
+    The sides and the result are as in ``estimate_over``.
+    """
     return estimate_over(*drop_shared_runs(sides, common_conditions(sides)))
 
 
@@ -280,6 +283,9 @@ def estimate_over(sides: Sequence[Series], conditions: Sequence[Condition]) -> E
     Args:
         sides: One side, two sides (left, right), or four: left, right, and what is subtracted from each of them.
         conditions: The conditions. Every side must have all of them.
+
+    Returns:
+        The estimate, or None and the reason why there is none.
     """
     if not all(sides):
         return EstimateOrWhy(None, NOTHING)

@@ -203,8 +203,9 @@ def labels_and_seeds(
         later: Named axes of seeds that the pretraining does not depend on.
 
     Returns:
-        The labels by axis without seeds, the seeds of the pretraining except ``pretrain.seed``, which has a column, and
-        the seeds of stages after the pretraining.
+        Three values. The first is axis → label without the axes of seeds, the second has the seeds of the pretraining,
+        and the third has the seeds of the stages after it. A seed is the text ``AXIS LABEL``. The axis
+        ``pretrain.seed`` is left out, because the table has a column for it.
     """
     labels, before, after = {"task": task} if task else dict[str, str](), list[str](), list[str]()
     recorded = labels_of(of_cell)

@@ -1,8 +1,8 @@
-"""The files of papers and claims: numbers as a paper prints them, and the claims that results are tested on.
+"""The files of papers and claims: numbers as a paper prints them, and the claims that are tested on results.
 
-A file of the kind ``papers`` holds one paper, with each table as it is printed. It holds facts and no settings. A study
-is compared with a table if its axes have the names and labels of the table. A table is written in blocks, so that a row
-of the file is a row in print::
+A file of the kind ``papers`` holds one paper, with each table as it is printed. The file has facts but no settings. A
+study is compared with a table if the axes of the study have the names and labels of the table. A table is written in
+blocks, so that a row of the file is a row in print::
 
     tables: {table3: {title, printed: the place in the paper, note, digits: 1 after the point, blocks: [
         {where: {transform: trans}, measure: delta,                      # shared by the whole block
@@ -265,7 +265,7 @@ def read_tables(name: str, folder: Path | None = None) -> tuple[PaperTable, ...]
     """Read the tables that ``paper:`` of a study names.
 
     Args:
-        name: ``PAPER`` for all tables of a paper, ``PAPER/TABLE`` or ``FILE.yaml/TABLE`` for one.
+        name: ``PAPER`` or ``FILE.yaml`` for all tables, ``PAPER/TABLE`` or ``FILE.yaml/TABLE`` for one table.
         folder: The folder that a file is relative to (default: the current folder).
 
     Raises:

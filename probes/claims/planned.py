@@ -25,7 +25,7 @@ STATUSES: tuple[Status, ...] = get_args(Status)
 
 
 def planned_models(planned: Planned | None, claim: str) -> int | None:
-    """Return the number of models that is planned for a claim, or None."""
+    """Return the number of models that is planned for a claim, or None if no number is planned."""
     return planned.get(claim) if isinstance(planned, Mapping) else planned
 
 

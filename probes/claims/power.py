@@ -36,6 +36,9 @@ MOST = 1_000
 def power(ours: Estimate, expected: Region, models: int, tests: int = 1, level: float = DECIDED) -> float:
     """Return the probability (0 to 1) that ``models`` models decide a comparison, if the truth is as in ``ours``.
 
+    The power is 1 − Σ P(T ≤ t(1 − α; f)) over the ends that are tested, and at least 0 (Cohen 1988). The docstring of
+    the module defines the symbols.
+
     Args:
         ours: The estimate, whose spread must be known.
         expected: The region that the claim expects.
@@ -70,7 +73,8 @@ class Needed(NamedTuple):
 def needed(ours: Estimate, expected: Region, tests: int = 1) -> Needed | None:
     """Return the interval of the number of models that would decide a comparison, or None if the spread is not known.
 
-    The arguments are as for ``power``.
+    The ends follow from the 80 % confidence interval of the effect size (Steiger & Fouladi 1997), as the docstring of
+    the module explains. The arguments are as for ``power``.
     """
     if not ours.has_spread or ours.standard_error is None:
         return None

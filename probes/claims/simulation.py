@@ -3,7 +3,7 @@
 A made-up paper has claims of several comparisons, each expected to be above 0. The differences of a comparison are
 normal with a standard deviation of 1 over models. A part of their variance is shared by the comparisons of a claim,
 since these are made on the same models. Half of the claims have no effect. Any decision on such a claim is an error,
-because the truth lies at the border of both regions. The other claims have one true effect in standard deviations.
+because the truth lies at the border of both regions. All other claims have the same true effect.
 
 ``python -m probes.claims.simulation`` prints the table of docs/claims.md.
 """

@@ -56,15 +56,16 @@ class Quantity:
 
     Attributes:
         where: Axis → label. ``task`` is the name of a task of the study. Other axes may have any label.
-        measure: The name of the measure. A score is ``parent``, ``sup``, ``zs`` or ``delta``, or ``mixed FIELD``, or
-            ``mixed`` for the mean over fields. An alignment is ``alignment_all``, ``alignment_dictionary`` or
-            ``alignment_held_out`` (means of both directions), or ``alignment_forward`` (all words, from the source
+        measure: The name of the measure. The scores are ``parent``, ``sup``, ``zs``, ``delta``, ``mixed FIELD`` and
+            ``mixed`` (the mean over fields). The alignments are ``alignment_all``, ``alignment_dictionary`` and
+            ``alignment_held_out`` (means of both directions), and ``alignment_forward`` (all words, from the source
             language). ``probe:PATH`` is a measure of a probe.
         average: Axis → labels to average over, all of which must be measured. An empty list averages over all measured
             labels.
-        layer: The layer of a measure that has several: its number, ``first``, ``last``, ``middle``, the mean of the
-            ``lower`` half, of the ``upper`` half or of all (``mean``), or the ``best``, which has the largest value.
-            With ``each`` the layer is one more axis of the conditions. The default is the last layer.
+        layer: The layer of a measure that has several layers (default: the last layer). It is a number, ``first``,
+            ``middle``, ``last``, or ``best`` for the layer with the largest value. ``lower``, ``upper`` and ``mean``
+            are means over the lower half, the upper half and all layers. With ``each``, the layer is one more axis of
+            the conditions.
         fallback_measure: The measure to read where ``measure`` was not measured.
         exclude_axes: Axes that a cell must not have.
         curve: The summary of the measure over the steps of pretraining: its ``area``, its ``final`` value, or the steps
@@ -138,19 +139,20 @@ class ClaimSide(StrictModel):
     measure: str | None = None
     """Name of the measure.
 
-    A score is ``parent``, ``sup``, ``zs`` or ``delta``, or ``mixed FIELD``, or ``mixed`` for the mean over fields. An
-    alignment is ``alignment_all``, ``alignment_dictionary`` or ``alignment_held_out`` (means of both directions), or
-    ``alignment_forward`` (all words, from the source language). ``probe:PATH`` is a measure of a probe.
+    The scores are ``parent``, ``sup``, ``zs``, ``delta``, ``mixed FIELD`` and ``mixed`` (the mean over fields). The
+    alignments are ``alignment_all``, ``alignment_dictionary`` and ``alignment_held_out`` (means of both directions),
+    and ``alignment_forward`` (all words, from the source language). ``probe:PATH`` is a measure of a probe.
     """
     fallback_measure: str | None = None
     """Measure to read where ``measure`` was not measured."""
     average: Average | None = None
     """Axis → labels to average over, all of which must be measured. An empty list stands for all measured labels."""
     layer: Layer | None = None
-    """Layer of a measure that has several (default: the last layer).
+    """Layer of a measure that has several layers (default: the last layer).
 
-    It is a number, ``first``, ``last``, ``middle``, the mean of the ``lower`` half, of the ``upper`` half or of all
-    (``mean``), or the ``best``, which has the largest value. With ``each``, the layer is one more axis.
+    It is a number, ``first``, ``middle``, ``last``, or ``best`` for the layer with the largest value. ``lower``,
+    ``upper`` and ``mean`` are means over the lower half, the upper half and all layers. With ``each``, the layer is one
+    more axis.
     """
     curve: CurveSummary | None = None
     """Summary of a measure of a probe over the steps of pretraining (default: the value at the selected checkpoint).
@@ -207,7 +209,7 @@ class ClaimEntry(ClaimSide):
     A sentence about "every task" is then not tested by a mean over tasks.
     """
     restrict_to: dict[str, LabelsOfAxis] = Field(default_factory=dict)
-    """Axis → the only labels to use of an axis that is averaged over."""
+    """Axis → labels. Only conditions with one of these labels are used."""
 
     def expanded(self) -> Iterator[Self]:
         """Yield one entry per combination of labels in ``for_each``, with these labels in ``where``."""

@@ -33,7 +33,7 @@ from probes.results.pooling import Condition, drop_shared_runs
 from probes.statistics import corrected
 
 TIE = 0.5
-"""Largest distance of tied numbers in percent points.
+"""Largest distance of tied numbers in percentage points.
 
 A column of a probe measure with numbers in −1 … 1 uses a hundredth of this distance.
 """
@@ -47,7 +47,7 @@ class ComparedNumber:
 
     Attributes:
         printed: The printed number.
-        ours: Our estimate, or None if the number was not run.
+        ours: Our estimate, or None if nothing was measured for the number.
         verdict: The verdict, by the rules of this module.
         text: All reasons of the verdict.
         notes: An opposite sign, and the notes of our estimate.

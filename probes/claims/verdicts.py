@@ -90,8 +90,8 @@ class Verdict:
         what: The comparison that ``ours`` belongs to.
         expected: The region that the claim expects for ``what``. It is empty for a correlation over conditions.
         p: The p values for the claim and against it.
-        adjusted: The same p values, adjusted over the claims of the paper. They decide a confirmed verdict. It is None
-            until ``decided_together`` sets it, and for other verdicts.
+        adjusted: The same p values, adjusted over the claims of the paper. They decide a confirmed verdict. None stands
+            for verdicts before ``decided_together``, exploratory verdicts, and verdicts that were not run.
         plans: The planned models of each study that the verdict rests on.
     """
 

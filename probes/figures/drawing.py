@@ -117,7 +117,7 @@ class _Canvas(FigureCanvasSVG):
 
 @lru_cache(maxsize=10_000)
 def writable(text: str) -> bool:
-    """Return whether the font can draw a text: it has each letter, and none needs shaping or right-to-left layout.
+    """Return whether the font has each letter of a text, and no letter needs shaping or right-to-left layout.
 
     A text with a control character cannot be drawn. Shaping depends on how matplotlib was built. Without shaping,
     Arabic and Devanagari are drawn incorrectly.
@@ -191,7 +191,7 @@ def inline_svg(figure: Figure) -> str:
 
 
 def standalone_svg(figure: Figure) -> str:
-    """Return the SVG for use as a file, with a white background, a title, and the caption as its description."""
+    """Return the SVG for use as a file, on white, with the alternative text as title and the caption as description."""
     head, _, rest = figure.svg.partition(">")
     about = f"<title>{escape(figure.alt)}</title>"
     about += f"<desc>{escape(figure.caption)}</desc>" if figure.caption else ""
@@ -292,6 +292,9 @@ class Drawing:
 
         Equal input gives equal bytes. Another version of matplotlib may change the bytes of a PNG, and of an SVG in
         which text is measured.
+
+        Raises:
+            DiskError: A file cannot be written.
         """
         lines = len(self._lines(self.title, TITLE_WRAP)), len(self._lines(self.note, NOTE_POINTS))
         height = self.height + 0.17 * lines[0] + 0.135 * lines[1] + 0.1

@@ -1,6 +1,6 @@
 """Figures of lines: measures over layers, steps, doses or differences of rank, and the logs of runs.
 
-The input is plain data, with intervals as bands. Only ``rank_series`` computes something: it sorts items into bins.
+The input is plain data, with intervals as bands. ``rank_series`` also computes accuracies in bins of items.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ ALIGNMENT = ("alignment", "alignment_held_out")
 CURVE_POINTS = 300
 """Maximum number of points of a curve. More points are not visible at the width of the figure, and enlarge the page."""
 CURVE_LOG_RATIO = 4.0
-"""Ratio of the largest to the smallest value of a positive curve from which its axis is logarithmic."""
+"""Ratio of the largest to the smallest value of positive curves above which their axis is logarithmic."""
 Records = Sequence[Mapping[str, float]]
 """Lines of the log of a run."""
 

@@ -17,7 +17,7 @@ from synthlang.errors import InputError
 CELLS = 13
 """Maximum number of rows or columns of a map with numbers in its cells. In larger maps they would be too small."""
 LINE = 8
-"""Number of letters, for each row of the map, in a line of the label of the colour bar."""
+"""Length of a line in the label of the colour bar, in letters for each row of the map."""
 
 
 @dataclass(frozen=True)

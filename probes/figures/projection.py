@@ -56,8 +56,8 @@ class Picture:
         right: [n, 2] float64, the positions of the right words.
         left_words: [n] the left words.
         right_words: [n] the right words.
-        explained: Share of the variance on each axis, 0 to 1, for ``pca``.
-        perplexity: Perplexity, for ``tsne``.
+        explained: Share of the variance on each axis, 0 to 1, or None for ``tsne``.
+        perplexity: Perplexity of t-SNE, or None for ``pca``.
     """
 
     method: Method

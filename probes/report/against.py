@@ -42,13 +42,13 @@ def alignment(material: Material) -> Section | None:
 
 
 def movements(material: Material) -> Section | None:
-    """Return the section on Δ over the movement of the models in fine-tuning, with two figures for each task.
+    """Return the section on Δ over the movement of the models in fine-tuning, with at most two figures for each task.
 
     Points are not grouped by an axis of numbers that sets the fine-tuning, since the position of a point already shows
     its effect.
 
     Returns:
-        The section, or None if no axis of settings of fine-tuning changes a movement.
+        The section, or None if no axis that sets the fine-tuning changes a movement.
     """
     layout, tuning = material.layout, axes_that_set(material.study.config, is_of_tuning)
     axes = [axis for axis in layout.axes if axis in tuning or is_of_tuning(axis)]

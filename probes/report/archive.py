@@ -91,9 +91,11 @@ def archive_studies(folders: Sequence[Path], into: Path) -> list[ArchivedFolder]
         the last of them counts.
 
     Raises:
-        InputError: A folder holds no readable study, a study has no results, its name has no letter or digit, it names
-            claims or papers that are not part of synthlang, its former archive is damaged, or it is unfinished and the
-            archived cells have other settings.
+        InputError: A folder holds no readable study, a study has no results, or its name has no letter or digit. The
+            error is also raised if a study names claims or papers that cannot be read or are not part of synthlang, or
+            if its former archive is damaged. An unfinished study is refused if archived cells have other settings.
+        DiskError: The archive cannot be written.
+        pydantic.ValidationError: A threshold of a study does not have the form of ``Threshold``.
     """
     contents = dict[str, _Content]()
     for folder in folders:

@@ -10,11 +10,14 @@ from probes.report.numbers import entry_text
 from probes.report.page import Table
 
 SHORT = 20
-"""Maximum length of the header of a numeric column that is not wrapped, in characters."""
+"""Largest length of a header, in characters, for which a column of numbers is not wrapped."""
 
 
 def console_table(table: Table) -> ConsoleTable:
-    """Return a table for the terminal. Columns are so close together that most tables fit into 80 characters."""
+    """Return a table for the terminal, with all of its rows and columns.
+
+    Columns are so close together that most tables fit into 80 characters.
+    """
     shown = ConsoleTable(
         title=escape(table.caption), box=SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True
     )

@@ -25,7 +25,10 @@ from synthlang.files import read_json
 from synthlang.wording import first_few, plural
 
 LIKE = "like"
-"""Key of an archived cell: the name of an earlier cell, whose overrides it shares except for those in its record."""
+"""Key of an archived cell with the name of an earlier cell.
+
+The cell has the overrides of the earlier cell. An override in the record of the cell itself replaces the shared one.
+"""
 NAMED = 5
 """Maximum number of values that are not numbers, or of excluded runs, that a note lists."""
 FAILED = "failed"
@@ -89,7 +92,7 @@ class Cell:
 
 @dataclass(frozen=True, config=ConfigDict(arbitrary_types_allowed=True))
 class Study:
-    """The content of a study folder. Each key of study.json may be missing.
+    """The content of a study folder. Every key of study.json except ``format`` may be missing.
 
     Attributes:
         name: Name of the study.
@@ -100,12 +103,11 @@ class Study:
         axes: The axes of the grid.
         cells: The cells of the grid, in the order of study.json.
         scale: Size of models and data: tiny, lab, paper or a description of the model. It is "" if not known.
-        settings: The settings of the cells by section. A setting that differs between cells is
-            "(differs)".
+        settings: The settings of the cells by section. A setting that differs between cells is "(differs)".
         seconds: Name of the folder of a stage → seconds that the stage took.
         dropped: Counts of left-out data, as `Tables.dropped` returns them.
         measured: All measurements. The column ``failed`` has the reason why a run is excluded, or "".
-        examples: One sentence of each language, with its ``language`` and a ``cell`` that has it.
+        examples: One sentence of each language: its ``text``, its ``language``, and a ``cell`` with the language.
         notes: Sentences on missing and unreadable data.
     """
 
@@ -166,7 +168,8 @@ def read_study(folder: Path) -> Study:
     """Read the files of a study folder. Only study.json is required.
 
     Raises:
-        InputError: The path is no folder, study.json is missing, damaged or of another version, or a table cannot be
+        InputError: The path is no folder, or study.json is missing, damaged or of another version. The error is also
+            raised if the convergence criterion in study.json is wrong, or if a table or the config of a run cannot be
             read.
     """
     path = folder / STUDY

@@ -1,6 +1,7 @@
 """Differences between conditions, paired by seeds, with p values corrected by Holm.
 
-A study names its comparisons under ``compare``. Without this key, the labels of each axis are compared with the first.
+A study names its comparisons under ``compare``. Without this key, the labels of each axis are compared with its first
+label.
 
 Models of the same pretraining seed start from the same weights and read the same batches, so conditions are compared
 pair by pair (see claims/estimates.py). Excluded runs are in no pair.
@@ -55,7 +56,8 @@ class Difference:
         task: The task of the score.
         measure: Name of the score: ``delta`` or ``zs``.
         ours: The difference with its interval and n.
-        p: The p value, corrected for all differences of the study. It is None for a single pair or for equal pairs.
+        p: The p value, corrected for all differences of the study. It is None if the spread is not known, as for a
+            single pair or the same difference in all pairs.
         chosen: True if the study names the comparison.
         is_interaction: True if ``name`` and ``base`` are differences themselves.
     """
@@ -110,7 +112,7 @@ def chosen_comparisons(study: Study) -> list[Comparison]:
 
 
 def _chosen_differences(material: Material, chosen: Sequence[Comparison]) -> list[Difference]:
-    """Compare the conditions of each comparison under all other labels."""
+    """Compare the conditions of each comparison under every combination of the other labels."""
     later, found = axes_that_set(material.study.config, is_after), list[Difference]()
     for comparison, members in ((one, members) for one in chosen for members in material.tasks.values()):
         for sides in comparison.matched(members, lambda condition: condition.labels):
@@ -188,7 +190,7 @@ def replicates(condition: Condition, column: str, later: Iterable[str]) -> Repli
 
 
 def differences_section(found: Sequence[Difference]) -> Section | None:
-    """Return the section with a table of all differences, or None if nothing can be compared."""
+    """Return the section with a table of the differences ``found``, or None if there are none."""
     if not found:
         return None
     scores = [SHOWN[one.measure] for one in found]
@@ -219,10 +221,13 @@ def _over(ours: Estimate) -> str:
 
 
 def in_words(found: Sequence[Difference]) -> list[str]:
-    """Return a line for each comparison of the study, or else for each pair of labels.
+    """Return a line for each comparison that the study names, or else for each pair of labels and each score.
 
-    A line of a pair of labels has the numbers of settings where the first label is lower or higher, and the differences
-    that cannot be tested.
+    A line for a pair of labels counts the differences by outcome. It names settings in which the first label is lower
+    or higher, and the differences that cannot be tested.
+
+    Args:
+        found: The differences.
     """
     lines = [_in_numbers(one) for one in found if one.chosen]
     if lines:

@@ -58,7 +58,8 @@ def word_distances(material: Material) -> Section | None:
     """Return the section with histograms of the first READ conditions, or None if no probe measured distances.
 
     There is a figure for each distance and each combination of labels that are not compared, as far as the budget of
-    figures allows. A condition is read once, from its first run in the store. Notes count what is left out.
+    figures allows. A condition is drawn from its first run whose results can be read. Notes count the runs and figures
+    that are left out.
     """
     study, layout = material.study, material.layout
     measures = study.table[study.table["measure"].astype(str).str.startswith(MEASURES)]

@@ -71,15 +71,15 @@ class _Test(NamedTuple):
 
 
 def example_blocks(table: papers.PaperTable, study: Study, results: Results, name: str) -> list[Block]:
-    """Return the table with tests over examples that repeat the tests in a table of a paper.
+    """Return a table of tests over examples that repeat the tests of a paper.
 
-    The result is empty if the paper marks no numbers, or if the store has no predictions.
+    The result is empty if the paper marks no numbers, or if no test is possible, for example without predictions.
 
     Args:
         table: The table of the paper.
         study: The study, whose transfers are tested.
         results: The results, for the difference over models that is shown beside a test.
-        name: Name of the file of the table.
+        name: Name of the files of the returned table.
     """
     if not any(cell.marking for cell in table.numbers) or not (transfers := _transfers(study)):
         return []
@@ -145,7 +145,7 @@ def _stats(runs: Sequence[_Run]) -> Floats:
 
 
 def _transfers(study: Study) -> Transfers:
-    """Return the transfers of each task that have predictions and are not excluded."""
+    """Return for each task the transfers that have predictions and are not excluded."""
     cells, found = {cell.name: cell for cell in study.cells}, Transfers()
     for task, name, seed in distinct(study.table[is_score(study.table)], "task", "cell", "seed"):
         folder = cells[name].stage(f"transfer {task} seed {seed}")
@@ -176,7 +176,7 @@ def _folders(one: Mapping[Run, Path], other: Mapping[Run, Path]) -> tuple[list[P
 def _as_printed(runs: Mapping[Run, Path]) -> dict[int, Path]:
     """Choose one run for each fine-tuning seed.
 
-    The model that was adjusted with the same seed is preferred, else the first one counts.
+    A run of a model that was adjusted with the same seed is preferred. Otherwise the first run is chosen.
     """
     chosen: dict[int, Path] = {}
     for run in sorted(runs, key=lambda run: (str(run[1]) not in run[0], run)):

@@ -91,7 +91,7 @@ def curves(
     Args:
         name: Name of the file.
         title: Title of the figure.
-        lines: The lines by name, at least one with a point.
+        lines: The lines by name. At least one of the lines that are drawn must have a point.
         axes: Labels of the horizontal and of the vertical axis.
         note: Text after the title in the caption.
         bands: Text about the bands, which is left out if no point has an interval.

@@ -65,10 +65,15 @@ def check_folder(folder: Path) -> None:
 
 
 def write_files(folder: Path, texts: Mapping[str, str]) -> ReportPaths:
-    """Write the files of a report (name → content), and delete other files of the former report.
+    """Write the files of a report, delete other files of the former report, and return the paths of the report.
+
+    Args:
+        folder: The folder of the report, which is made if it does not exist.
+        texts: Name of each file, relative to the folder → content.
 
     Raises:
         InputError: A file has the name of one of the folders of the report.
+        DiskError: A file cannot be written.
     """
     former = report_files(folder)
     _list(folder, former | texts.keys())  # first, so that after a kill all files are known
@@ -92,7 +97,7 @@ def _list(folder: Path, names: Collection[str]) -> None:
 
 
 def report_files(folder: Path) -> set[str]:
-    """Return the files that the report in ``folder`` lists, or no files if there is no report."""
+    """Return the names of the files that the report in ``folder`` lists, or no names if there is no report."""
     try:
         record: Any = read_json(folder / LIST)
         return {name for name in map(str, record["files"]) if record["made_by"] == MADE_BY and _is_report_file(name)}
@@ -107,7 +112,7 @@ def _is_report_file(name: str) -> bool:
 
 
 def newest_report(folder: Path, config: Mapping[str, Any]) -> ReportPaths | None:
-    """Return the report in ``folder``, or None if there is none or it is not up to date.
+    """Return the report in ``folder``, or None if there is no report or the report is not up to date.
 
     A report is up to date if none of its files is missing and no source is newer. Sources are the tables of the study,
     the claims and papers that ``config`` names, and the program itself.

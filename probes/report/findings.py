@@ -87,8 +87,11 @@ def write_findings(folder: Path, page: Path) -> Findings:
     The pages show finished studies. SVG files in ``folder``/figures that no page shows are deleted.
 
     Raises:
-        InputError: No study is archived, an archived study is damaged, a text cannot be read or belongs to no archived
-            study or paper, or ``check_page`` refuses a page.
+        InputError: No study is archived, or an archived study or its claims cannot be read. The error is also raised if
+            a text cannot be read, belongs to no archived study or paper, or names a figure that does not exist. It is
+            also raised if all values of a drawn measure under a condition are NaN or infinite, or if ``check_page``
+            refuses a page.
+        DiskError: A file cannot be written.
     """
     archived = read_archive(folder / STUDIES)
     if not archived:

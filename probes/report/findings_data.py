@@ -28,10 +28,10 @@ def papers_of(study: Study) -> dict[str, Path]:
 
 
 def about(paper: str, archived: Archived) -> About:
-    """Return the title and the citation of a paper that an archived study names.
+    """Return the title and the citation of a paper, which an archived study must name.
 
     Raises:
-        InputError: As in ``papers_of``.
+        InputError: A name of claims or of a paper is not in the catalogue, or a file is missing or not YAML.
     """
     return next(read_about(files[paper]) for files in map(papers_of, archived.values()) if paper in files)
 
@@ -40,7 +40,7 @@ def papers_in(archived: Archived) -> list[str]:
     """Return the papers that the studies name, in alphabetical order.
 
     Raises:
-        InputError: As in ``papers_of``.
+        InputError: A name of claims or of a paper is not in the catalogue, or a file is missing or not YAML.
     """
     return sorted({paper for study in archived.values() for paper in papers_of(study)})
 
@@ -49,16 +49,16 @@ def studies_of(paper: str, archived: Archived) -> Archived:
     """Return the studies that name claims or tables of a paper.
 
     Raises:
-        InputError: As in ``papers_of``.
+        InputError: A name of claims or of a paper is not in the catalogue, or a file is missing or not YAML.
     """
     return {name: study for name, study in archived.items() if paper in papers_of(study)}
 
 
 def compared_papers(archived: Archived) -> dict[str, Comparisons]:
-    """Return for each paper the verdicts on its claims and tables, by the studies that name the paper.
+    """Return paper → the verdicts on its claims and tables, from the results of the studies that name the paper.
 
     Raises:
-        InputError: As in ``papers_of``.
+        InputError: A name of claims or of a paper is not in the catalogue, or a file is missing or not YAML.
     """
     found = {}
     for paper in papers_in(archived):

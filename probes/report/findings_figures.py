@@ -43,7 +43,7 @@ MAPS = 4
 """Largest number of maps. There is one for each label of the other axes."""
 UNKNOWN = "The perplexity of the source language is not known."
 Numbers = Sequence[tuple[JudgedNumber, Interval]]
-"""Printed numbers, each with ours."""
+"""Printed numbers, each with our number and its interval."""
 
 
 class Gallery:
@@ -54,7 +54,7 @@ class Gallery:
         compared: Paper → the verdicts on its claims and tables.
 
     Raises:
-        InputError: A name of claims is not in the catalogue, or a file of claims is missing or not YAML.
+        InputError: A name of claims or of a paper is not in the catalogue, or a file is missing or not YAML.
     """
 
     def __init__(self, archived: Archived) -> None:
@@ -71,7 +71,8 @@ class Gallery:
                 our numbers is drawn. If there is no such table, the first figures of the studies are drawn.
 
         Raises:
-            InputError: There is no figure with such a name, or the claims of a study cannot be read.
+            InputError: There is no figure with such a name, the claims of a study cannot be read, or all values of a
+                drawn measure under a condition are NaN or infinite.
         """
         studies = [name for name, study in self.archived.items() if whose in (name, *papers_of(study))]
         counts = Counter[str]()
@@ -160,7 +161,9 @@ def figures_of_study(name: str, study: Study, kind: str | None = None) -> list[F
         The figures. The list is empty without data.
 
     Raises:
-        InputError: The claims of the study cannot be read.
+        InputError: The claims of the study cannot be read, or all values of a drawn measure under a condition are NaN
+            or infinite.
+        pydantic.ValidationError: A threshold of the study does not have the form of ``Threshold``.
     """
     material = scores_of(study, _claimed(study), FigureBudget(0))
     for draw, most in [KINDS[kind]] if kind else KINDS.values():
@@ -202,8 +205,14 @@ KINDS: dict[str, tuple[Callable[[Material], Section | None], int]] = {
 }
 """Kind of figure → the section that draws it, and the largest number of its figures.
 
-The kinds are curves over an axis of numbers, maps over two, curves over pretraining, bars of Δ, alignment and movement
-against Δ, measures by layer, and words without context.
+- ``dose``: curves over an axis of numbers
+- ``maps``: maps over two axes of numbers
+- ``steps``: curves over the steps of pretraining
+- ``delta``: bars of Δ
+- ``alignment``: Δ against the alignment
+- ``moved``: Δ against the movement in fine-tuning
+- ``layers``: curves over layers
+- ``words``: bars of words without context
 """
 
 
@@ -212,6 +221,7 @@ def measures_drawn(study: Study) -> list[str]:
 
     Raises:
         InputError: The claims of the study cannot be read.
+        pydantic.ValidationError: A threshold of the study does not have the form of ``Threshold``.
     """
     material, found = scores_of(study, _claimed(study)), [*WITHOUT_CONTEXT]
     for curves in (measure_curves(material, "step", thresholds_of(study)), measure_curves(material, "layer")):

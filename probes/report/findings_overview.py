@@ -39,14 +39,14 @@ class Picture(StrictModel):
     number: int = Field(default=1, ge=1)
     """The number of the figure among the figures with this name."""
     alt: str = Field(default="", max_length=250)
-    """A description of the figure in at most 30 words."""
+    """A description of the figure in at most 250 characters, which replaces its caption and alternative text."""
 
 
 class PaperSummary(Picture):
     """The summary of a paper on the first page, with its figure."""
 
     summary: list[str] = Field(default_factory=list)
-    """Three to five sentences."""
+    """The sentences of the summary, preferably three to five."""
 
 
 class OwnResult(Picture):
@@ -80,7 +80,7 @@ def read_overview(path: Path) -> Overview:
     """Return the text of the first page, which is empty if there is no file.
 
     Raises:
-        InputError: The file does not have the form of ``Overview``.
+        InputError: The file cannot be read, or does not have the form of ``Overview``.
     """
     return parse(Overview, load_yaml(path), path) if path.exists() else Overview()
 
@@ -94,7 +94,8 @@ def overview_sections(text: Overview, gallery: Gallery, pages: Mapping[str, str]
         pages: The page of each paper. The key "" has the page of studies that belong to no paper.
 
     Raises:
-        InputError: A paper cannot be read, or the text names a figure that does not exist.
+        InputError: A paper or the claims of a study cannot be read, the text names a figure that does not exist, or all
+            values of a drawn measure under a condition are NaN or infinite.
     """
     verdicts = {paper: [claim.main for claim in of.claims if claim.was_run] for paper, of in gallery.compared.items()}
     parts = [Section("Setup", [Paragraph(text.setup)])] if text.setup else []

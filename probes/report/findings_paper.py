@@ -32,9 +32,9 @@ PREDICATES: dict[Word, tuple[str, str]] = {
 """Verdict → its predicate in a sentence about one claim, and about several."""
 NOT_DECIDED, ONE_MODEL = "inconclusive", "one model"
 OUTCOMES: dict[str, Outcome] = {"hold": "holds", "are against the claim": "fails", "are inconclusive": "inconclusive"}
-"""Words for the outcomes of comparisons, in the order of the page."""
+"""Predicate of comparisons in a sentence → their outcome, in the order of the page."""
 SHORT = 110
-"""Largest number of characters of a paper's numbers in the first table."""
+"""Largest number of characters of the paper's numbers and of the compared quantities in the tables of claims."""
 CAPTION = (
     "Each claim has one row, with its confirmed verdict or for the scale where most of its comparisons were run. The "
     "page claims.md explains the tests."
@@ -65,7 +65,7 @@ STATUS: dict[Status, str] = {
 """Status → the caption of the table of its claims."""
 FULL = "This table has each claim in full, the numbers of the paper, and the number of comparisons that hold."
 MODELS = 20
-"""Number of models of which the page estimates how many claims they would decide."""
+"""Number of models for which the page estimates how many more claims would be decided."""
 ROWS = 60
 """Largest number of conditions of a table."""
 SCORES = (
@@ -91,12 +91,13 @@ def paper_sections(paper: str, gallery: Gallery, reading: Reading) -> list[Secti
     """Return the sections of the page of a paper.
 
     Args:
-        paper: Name of the paper.
+        paper: Name of the paper, which a study of the gallery must name.
         gallery: The figures and verdicts.
         reading: The text of the page and the names of its figures.
 
     Raises:
-        InputError: The paper cannot be read, or no figure has one of the names.
+        InputError: The paper or the claims of a study cannot be read, no figure has one of the names, or all values of
+            a drawn measure under a condition are NaN or infinite.
     """
     told, studies = about(paper, gallery.archived), studies_of(paper, gallery.archived)
     citation = [Paragraph(told.citation)] if told.citation else []
@@ -125,7 +126,8 @@ def study_sections(names: Sequence[str], gallery: Gallery, readings: Mapping[str
         readings: Name of a study → its text and the names of its figures. A study may lack an entry.
 
     Raises:
-        InputError: No figure has one of the names.
+        InputError: The claims of a study cannot be read, no figure has one of the names, or all values of a drawn
+            measure under a condition are NaN or infinite.
     """
     for name in names:
         study, own = gallery.archived[name], readings.get(name, Reading())
@@ -198,7 +200,7 @@ def _counted(claims: Sequence[JudgedClaim]) -> str:
 
 
 def _undecided(run: Sequence[JudgedClaim]) -> list[str]:
-    """Return how many models would decide the claims that are inconclusive at every scale."""
+    """Return a sentence with the number of undecided claims that MODELS models would decide, if any are undecided."""
     still = [claim.main for claim in run if all(one.verdict == NOT_DECIDED for one in claim.judged)]
     known = [one.needed for one in still if one.needed is not None]
     surely, perhaps = (sum(needed[end] <= MODELS for needed in known) for end in (1, 0))
@@ -256,7 +258,7 @@ def _notes(study: Study) -> list[Block]:
 
 
 def _scores(study: Study) -> Sequence[Block]:
-    """Return a row for each condition with perplexity, alignment and, for each task, SUP, ZS and Δ.
+    """Return a table of conditions with perplexity and alignment, and with SUP, ZS and Δ of each task.
 
     For a study without tasks the table has the perplexities of its pretrainings.
     """

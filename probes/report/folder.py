@@ -26,7 +26,7 @@ __all__ = ["ReportPaths", "write_joined_report", "write_report"]
 
 
 def write_report(folder: Path, say: Say = unheard, says_excluded: bool = True) -> ReportPaths:
-    """Write the report of the study in ``folder``.
+    """Write the report of the study in ``folder``, and return the paths of the report.
 
     Args:
         folder: The folder of the study, which must have study.json. The report notes any other missing file.
@@ -34,8 +34,12 @@ def write_report(folder: Path, say: Say = unheard, says_excluded: bool = True) -
         says_excluded: False if the caller shows the line about excluded runs itself.
 
     Raises:
-        InputError: study.json or a table cannot be read, a comparison of the study is malformed, all values of a
-            measure under a condition are NaN or infinite, or a file has the name of a folder of the report.
+        InputError: study.json, a table or the config of a run cannot be read, or a comparison of the study is
+            malformed. The error is also raised if all values of a measure under a condition, or a loss or an alignment
+            in the log of a run, are NaN or infinite. It is also raised if a file has the name of a folder of the
+            report.
+        DiskError: A file cannot be written.
+        pydantic.ValidationError: A threshold of the study does not have the form of ``Threshold``.
     """
     from probes.report.data import read_study  # with pandas
 
@@ -44,7 +48,7 @@ def write_report(folder: Path, say: Say = unheard, says_excluded: bool = True) -
 
 
 def write_joined_report(folders: Sequence[Path], out: Path, say: Say = unheard) -> ReportPaths:
-    """Write one report of all ``folders`` into the folder ``out``.
+    """Write one report of all ``folders`` into the folder ``out``, and return the paths of the report.
 
     Args:
         folders: Folders of the studies.
@@ -52,8 +56,11 @@ def write_joined_report(folders: Sequence[Path], out: Path, say: Say = unheard) 
         say: Function that receives a line for each unreadable file of claims or papers, and one about excluded runs.
 
     Raises:
-        InputError: There is no folder, a folder holds no readable study of this version, ``out`` is a study folder or
-            holds files other than a report, or another process writes to ``out``.
+        InputError: ``folders`` is empty, or a folder holds no readable study of this version. The error is also raised
+            if ``out`` is a file or a study folder, holds files other than a report, or is written by another process.
+            Further reasons are those of ``write_report`` on the content of the studies.
+        DiskError: A file cannot be written.
+        pydantic.ValidationError: A threshold of a study does not have the form of ``Threshold``.
     """
     from probes.report.data import read_study  # with pandas
     from probes.report.join import joined, same_together

@@ -43,7 +43,12 @@ OF_FILES = "cite what the README of the data set names"
 
 
 def for_paper(material: Material, found: Sequence[Difference]) -> Section | None:
-    """Return the section with sentences for a paper, or None for a study without scores."""
+    """Return the section with sentences for a paper, or None for a study without scores.
+
+    Args:
+        material: The study and its scores.
+        found: The differences between conditions. Only the tested ones become sentences.
+    """
     if not material.conditions:
         return None
     scores = [_scores(c) for c in material.conditions]

@@ -22,7 +22,10 @@ from synthlang.fingerprint import fingerprint
 from synthlang.wording import plural
 
 RANK = {"done": 0, "failed": 1}
-"""State of a cell → rank. If parts of a study share a cell, the lowest rank is used. Other states come last."""
+"""State of a cell → rank. If parts of a study share a cell, the part with the lowest rank is used.
+
+Other states rank last.
+"""
 STUDY, SCALE = "study", "scale"
 REPEATED = (
     "{:,} of {} of results are the same runs as in {} (equal fingerprints of all their stages). They count once, in "
@@ -67,7 +70,8 @@ def results_of(studies: Sequence[Study]) -> Results:
 def same_together(studies: Sequence[Study]) -> list[Study]:
     """Merge the parts of each study, which have equal names and fingerprints. The order of appearance is kept.
 
-    Each cell, with its rows, is taken from the first part in which it is done.
+    Each cell, with its rows, is taken from the first part in which it is done. If no part has finished it, a part in
+    which it failed is preferred.
     """
     groups = grouped(studies, lambda study: (study.name, study.fingerprint))
     return [group[0] if len(group) == 1 else _merged(group) for group in groups.values()]
@@ -102,8 +106,8 @@ def _merged(studies: Sequence[Study]) -> Study:
 def without_repeats(studies: Sequence[Study]) -> list[Study]:
     """Return the studies without the measurements of runs that an earlier study has.
 
-    A row of results is left out as a whole. A cell without any remaining row is left out, too. A measurement whose run
-    is unknown stays. A note in each study has the number of omitted rows of results.
+    A row of results is left out as a whole. A finished cell is left out if none of its measurements remains. A
+    measurement whose run is unknown stays. If a study loses rows of results, it gets a note with their number.
     """
     runs: dict[str, str] = {}
     found = []
@@ -128,10 +132,10 @@ def without_repeats(studies: Sequence[Study]) -> list[Study]:
 
 
 def names_of(studies: Sequence[Study]) -> list[str]:
-    """Return a distinct name for each study.
+    """Return a name for each study, which is distinct if studies of one name have different fingerprints.
 
-    If several studies have the same name, the start of the fingerprint is appended. A study without a fingerprint gets
-    its number instead.
+    If several studies have the same name, the first six characters of the fingerprint are appended. A study without a
+    fingerprint gets its number in ``studies``, from 1.
     """
     names = [study.name for study in studies]
     return [

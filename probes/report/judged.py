@@ -65,7 +65,7 @@ class PoolVerdict(Verdict):
 
     @property
     def was_run(self) -> bool:
-        """True if conditions were compared, or if a comparison waits for planned models."""
+        """True unless the verdict is ``not run``. A claim that waits for planned models counts as run."""
         return self.verdict != "not run"
 
     @property
@@ -129,8 +129,8 @@ class JudgedClaim(NamedTuple):
     def main(self) -> PoolVerdict:
         """The verdict of one pool: a confirmed verdict first, else the verdict with the most comparisons.
 
-        If verdicts tie, one that rests on several models precedes one that rests on a single model. The largest number
-        of models decides next.
+        If verdicts tie, a verdict on several models precedes a verdict on one model. If they still tie, the verdict
+        with the largest n is chosen.
         """
         return max(
             self.judged,
@@ -329,7 +329,7 @@ def _comparisons(claim: str, judged: PoolVerdict, *, by_pool: bool) -> Iterator[
 
 
 def beside_papers(comparisons: Comparisons) -> Section | None:
-    """Return the section with each printed table beside our numbers, or None if the studies name no table."""
+    """Return the section with each printed table beside our numbers, or None without a readable table."""
     if not comparisons.tables:
         return None
     blocks: list[Block] = [Paragraph(READING), Folded("What the verdicts mean", [Bullets(ORDERS)])]

@@ -19,7 +19,7 @@ CHARACTERS = {
     "α": r"$\alpha$", "β": r"$\beta$", "→": r"$\rightarrow$", "←": r"$\leftarrow$", "↔": r"$\leftrightarrow$",
     "×": r"$\times$", "≥": r"$\geq$", "≤": r"$\leq$", "±": r"$\pm$", "·": r"$\cdot$", "\u00a0": "~",
 }  # fmt: skip
-"""Character with a meaning in LaTeX, or that the usual fonts of pdflatex lack → replacement."""
+"""Character that LaTeX interprets, or that the usual fonts of pdflatex lack → its replacement."""
 ESCAPES = str.maketrans(CHARACTERS)
 NEEDS = "% needs \\usepackage{array,booktabs,longtable}\n"
 WRAPPED = r">{\raggedright\arraybackslash}p{4cm}"
@@ -29,7 +29,7 @@ ENDS = ("", " low", " high", " n")
 
 
 def csv_table(table: Table) -> str:
-    """Return every row and column as CSV, also those that the page leaves out.
+    """Return a table as CSV, with the rows and columns that the page leaves out.
 
     Integers are in full. Other numbers have six significant digits. A column with an interval in any row becomes
     four columns: mean, lower bound, upper bound and n.
@@ -60,7 +60,7 @@ def _plain(entry: Entry) -> str:
 
 
 def latex_table(table: Table) -> str:
-    r"""Return the table as a ``longtable``, with as many rows as the report shows.
+    r"""Return a table as a ``longtable`` of LaTeX, with the rows and columns that the page shows.
 
     The document needs ``\usepackage{array,booktabs,longtable}`` and reads the file with ``\input``.
     """

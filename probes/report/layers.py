@@ -1,4 +1,4 @@
-"""Sections on measures of probes: curves over layers and over the steps of pretraining, and words without context."""
+"""Sections on measures of probes: curves over layers or steps, words without context, and a table of other measures."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class MeasureCurve:
     Attributes:
         probe: Name of the probe.
         measure: Name of the measure.
-        at: End of the title, which names the layer of a curve over steps.
+        at: Text with the layer of a curve over steps, which ends the title, or "".
         rows: The measurements, with the columns condition and place.
     """
 
@@ -78,7 +78,7 @@ class MeasureCurve:
             note: Text after the title in the caption.
 
         Raises:
-            InputError: As in ``lines``.
+            InputError: All values of a condition at a layer or step are NaN or infinite.
         """
         title = f"{self.probe}: {_title(self.probe, self.measure)}{self.at}"
         axes = label, " ".join(self.measure.split(".")[-2:]).replace("_", " ")
@@ -98,7 +98,7 @@ def _title(probe: str, measure: str) -> str:
 
 
 def by_layer(material: Material) -> Section | None:
-    """Return the section on measures over the layers of the last checkpoint, such as CKA, or None without a measure.
+    """Return the section on measures at several layers of the last checkpoint, or None without such a measure.
 
     Raises:
         InputError: All values of a condition at a layer are NaN or infinite.
@@ -152,8 +152,8 @@ def curves_section(
         along: ``layer`` or ``step``.
         label: Label of the horizontal axis.
         note: Text after the titles in captions.
-        material: The study.
-        first: Measures that are drawn before others, after those of claims.
+        material: The study and its scores.
+        first: Measures that are drawn after the measures of claims, and before all others.
         summarised: Function from the drawn curves to a table that follows the figures, or to None for no table.
 
     Raises:
@@ -212,7 +212,9 @@ def words_alone(material: Material) -> Section | None:
 
 
 def measures_alone(material: Material) -> Section | None:
-    """Return the section with a table of measures that have a title but no layer or step, or None without a measure.
+    """Return the section with a table of measures that have a title but no layer or step, or None if there are none.
+
+    Measures of words without context are in the section of ``words_alone``.
 
     Raises:
         InputError: All values of a measure under a condition are NaN or infinite.

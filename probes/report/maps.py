@@ -80,7 +80,10 @@ def _is_known(cells: Cells, layout: Layout, up: str, across: str) -> bool:
 
 
 def _figure(title: str, number: int, label: str, cells: Cells, layout: Layout, up: str, across: str) -> Figure:
-    """Draw one map. The colour scale is 0 to 100 for an alignment, and the range of the values for Δ."""
+    """Draw one map.
+
+    The colour scale is 0 to 100 for an alignment. For Δ it is the range of the values, extended to contain 0 and 1.
+    """
     ordered = [_in_order(layout.axes[axis]) for axis in (up, across)]
     table = np.full([len(labels) for labels in ordered], np.nan)
     for place, value in cells.items():

@@ -37,7 +37,7 @@ def number(value: float | None, digits: int = 1) -> str:
 
 
 def p_value(value: float) -> str:
-    """Return a p value with three decimal places and a leading zero.
+    """Return a p value with three decimal places and a leading zero, or ``< 0.001`` for a value below 0.0005.
 
     >>> p_value(0.0312), p_value(0.00004)
     ('0.031', '< 0.001')
@@ -52,6 +52,8 @@ def bounds(low: float | None, high: float | None, digits: int = 1) -> str:
 
 def shown_p(p: float | None) -> str:
     """Return a p value with three decimal places and no leading zero, or a dash for None.
+
+    A value below 0.001 becomes ``< .001``, and a value of at least 0.9995 becomes ``1``.
 
     >>> shown_p(0.04567), shown_p(0.0002), shown_p(None)
     ('.046', '< .001', '–')

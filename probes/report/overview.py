@@ -47,9 +47,12 @@ def papers_of(study: Study) -> list[str]:
 def main_curve(material: Material, printed: Printed, curves: Sequence[Section | None]) -> Figure | None:
     """Return the curve that is the main figure, or None if the main figure has bars.
 
+    For a study with scores, the first dose–response curve is chosen. At least one axis must have CURVE numbers or more,
+    and no paper may print numbers. For a study without scores, the first curve of any section is chosen.
+
     Args:
-        material: The study. If it has scores, a dose–response curve is chosen if an axis has CURVE numbers or more.
-        printed: The numbers of papers. If there are any, no curve is chosen.
+        material: The study and its scores.
+        printed: The numbers of papers.
         curves: The sections with curves, with the section on dose–response first.
     """
     if material.rows:
@@ -60,7 +63,7 @@ def main_curve(material: Material, printed: Printed, curves: Sequence[Section | 
 
 
 def without(section: Section | None, figure: Figure | None) -> Section | None:
-    """Return a section without the given figure, which is shown elsewhere on the page."""
+    """Return a section without ``figure``, which is shown in another section of the page."""
     if section is None or figure is None:
         return section
     blocks = [

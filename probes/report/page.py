@@ -19,7 +19,7 @@ from probes.report.numbers import Badge, Entry, entry_text, number
 from probes.statistics import Interval
 
 LONG, LONGER = 30, 150
-"""Lengths in characters from which a text of a table needs a wide column, and an even wider one."""
+"""Largest numbers of characters of a text in a table that fits into a plain column, and into a wide column."""
 EXACT = 9
 """Decimal places to which numbers are rounded before they are compared, because sums differ in their last digits."""
 
@@ -43,10 +43,10 @@ class Shown(NamedTuple):
     """A cell of a table on a page.
 
     Attributes:
-        text: The text.
-        small: Text in small print below.
-        css: CSS classes.
-        badge: Kind of the badge, or "".
+        text: The first line of the entry.
+        small: The other line of the entry, in small print below, or "".
+        css: CSS class, which is ``number``, ``long``, ``longer`` or "" for a short text.
+        badge: Kind of the badge (``good``, ``bad`` or ``open``), or "" without a badge.
     """
 
     text: str
@@ -73,9 +73,10 @@ class Table:
         rows: The entries of each row, one for each column.
         texts: Number of the first columns that are texts and aligned left. The other columns are numbers.
         name: Name of the file that holds the whole table, or "" without a file.
-        limit: Largest number of rows on the page. If there are more, the caption has the number of all rows.
+        limit: Largest number of rows on the page, or None for all rows. If there are more rows, the caption has their
+            number.
         digits: Number of decimal places.
-        hidden: Columns that the page leaves out. The CSV file has them.
+        hidden: Indices of the columns that the page leaves out. The CSV file has these columns.
     """
 
     caption: str
@@ -97,10 +98,13 @@ class Table:
         return ShownTable(caption, self._shown(self.header), [self._shown(row) for row in rows])
 
     def without_constant(self, kept: Collection[str] = ()) -> Table:
-        """Hide the columns that have the same number in all rows, if there are several rows.
+        """Return the table with each column hidden that has the same number in all rows.
 
-        The caption lists the hidden columns and their numbers. A column stays if it is one of ``kept``, or if it has
-        intervals with different bounds.
+        The caption lists the hidden columns and their numbers. Columns with texts or whole numbers stay, and so do all
+        columns of a table with one row. An interval counts as a number only if each known bound is equal to the mean.
+
+        Args:
+            kept: Titles of the columns that stay.
         """
         found = {}
         for column in range(self.texts, len(self.header)) if len(self.rows) > 1 else ():
@@ -126,7 +130,7 @@ class Table:
 
 
 def _one_number(entry: Entry) -> float | None:
-    """Return the number of an entry, or None for a text or an interval with different bounds."""
+    """Return a float, or the mean of an interval if no bound differs from it, or None for any other entry."""
     if isinstance(entry, Interval):
         bounds = (entry.mean, entry.shown.low, entry.shown.high)
         values = {round(value, EXACT) for value in bounds if value is not None}
@@ -190,7 +194,7 @@ class Section:
 
 
 def flat(blocks: Sequence[Block]) -> Iterator[Block]:
-    """Yield every block, also those in folded blocks and in blocks side by side."""
+    """Yield the blocks, with the content of each ``Folded`` and ``Beside`` in its place."""
     for block in blocks:
         if isinstance(block, Folded | Beside):
             yield from flat(block.blocks)
@@ -250,7 +254,7 @@ def _unbroken(text: str) -> Markup:
 
 
 def markdown_text(text: str) -> str:
-    """Return one line of text without anything that Markdown or HTML would interpret."""
+    """Return a text on one line, with the characters escaped that Markdown or HTML would interpret."""
     text = escape(" ".join(text.split()), quote=False)
     for sign in "\\`*|[]":
         text = text.replace(sign, "\\" + sign)

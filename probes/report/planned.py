@@ -18,6 +18,8 @@ FINISHED = ("done", "failed")
 def plan_of(study: Study, file: str, claim: str) -> Plan | None:
     """Return the planned models of a claim in a study, or None if the study declares no number for the claim.
 
+    The result is also None if the study does not name the file of claims.
+
     Args:
         study: The study.
         file: The name of the file of claims, as studies name it.

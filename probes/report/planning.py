@@ -62,7 +62,8 @@ def shrunk(ours: Estimate, expected: Region) -> Estimate:
 def models_to_plan(verdict: Verdict, level: float) -> Needed | None:
     """Return the number of models to plan for a claim with this exploratory verdict.
 
-    The result is None if nothing was compared, or if a test has no spread, as for correlations over conditions.
+    The docstring of the module has the rules, and ``probes.claims.power`` the equation of the power. The result is None
+    if nothing was compared, or if a test has no spread, as for correlations over conditions.
 
     Args:
         verdict: The verdict.
@@ -90,8 +91,8 @@ def table(folder: Path, paper: str, claims: Sequence[str]) -> list[str]:
     """Return the lines of a Markdown table with the number of models for each claim.
 
     Raises:
-        InputError: An archived study is damaged, no finished study in ``folder`` names the paper, or a claim has no
-            exploratory verdict.
+        InputError: An archived study is damaged, its claims or papers cannot be found, no finished study in ``folder``
+            names the paper, or a claim has no exploratory verdict.
     """
     finished = {name: study for name, study in read_archive(folder).items() if not study.waiting}
     papers = compared_papers(finished)

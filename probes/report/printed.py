@@ -41,7 +41,7 @@ class Printed:
     def of(self, condition: Condition, measure: str) -> float | None:
         """Return the printed number of a measure for a condition, or None if no paper prints it.
 
-        The condition must have all labels of the number. If several numbers match, the one with most labels counts.
+        The condition must have all labels of the number. If several numbers match, the number with most labels counts.
         """
         known = {*condition.labels.items(), ("task", condition.task)}
         found = [(len(where), x) for (name, where), x in self._numbers.items() if name == measure and where <= known]

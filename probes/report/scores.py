@@ -36,19 +36,20 @@ Column = tuple[str, Sequence[Entry]]
 
 @dataclass(frozen=True)
 class Row:
-    """Scores, in percent, of a cell on a task with one fine-tuning seed.
+    """Scores of a cell on a task with one fine-tuning seed.
 
     Attributes:
         cell: Name of the cell.
         labels: Axis → label of the cell, with seeds.
         task: Name of the task in the study.
         metric: Metric of the task.
-        seed: Seed of fine-tuning.
+        seed: Seed of fine-tuning, or None if it is not recorded.
         pretrain_seed: Seed of the pretraining, or None for a given model.
         pretrain: Fingerprint of the pretraining, or "".
         adjust: Fingerprint of the adjustment, or "".
         failed: The reason why the run is excluded, or "".
-        values: Score → value, without scores that were not measured.
+        values: Score → value, without scores that were not measured. Values are in percent, except for perplexity,
+            movements and tokens per word.
     """
 
     cell: str
@@ -114,7 +115,7 @@ class Condition:
         """Text with the numbers of models and seeds: ``1 model × 3 seeds`` or, if unequal, ``2 models, 5 seeds``.
 
         Cells on one pretraining that differ in other seeds are adjustments: ``2 models × 3 adjustments × 1 seed``. If
-        rows lack a score that others have, or have NaN, the number of complete rows follows.
+        a row has NaN, or lacks a score that another row has, the number of complete rows follows.
         """
         made = [Counter(row.adjust for row in cluster) for cluster in self.clusters]
         sizes = [size for of_run in made for size in of_run.values()]
@@ -271,7 +272,7 @@ def delta_axis(conditions: Sequence[Condition]) -> str:
 def axis_columns(
     layout: Layout, conditions: Sequence[Mapping[str, str]], axes: Iterable[str] | None = None
 ) -> list[Column]:
-    """Return the labels of conditions as columns of a table, or their names without an axis.
+    """Return the labels of conditions as columns of a table, or a column of their names if there is no axis.
 
     Args:
         layout: The order and the titles of the axes.

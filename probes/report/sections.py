@@ -1,4 +1,8 @@
-"""Sections of a study report in reading order. Those on scores, failures, left-out data and settings are made here."""
+"""Sections of a study report in reading order.
+
+This module makes the sections on languages, scores, failed cells, left-out data, settings and provenance. Other modules
+make the other sections.
+"""
 
 from __future__ import annotations
 
@@ -100,8 +104,9 @@ def sections(study: Study, comparisons: Comparisons) -> list[Section]:
     """Return all sections of a report that have content, in reading order.
 
     Raises:
-        InputError: A comparison of the study is malformed, or all values of a measure of a probe under a condition are
-            NaN or infinite.
+        InputError: A comparison of the study is malformed, all values of a measure of a probe under a condition are NaN
+            or infinite, or the log of a run has a loss or an alignment that is NaN or infinite.
+        pydantic.ValidationError: A threshold of the study does not have the form of ``Threshold``.
     """
     material, printed = scores_of(study, comparisons.measures), Printed(papers_of(study))
     found = differences(material)
@@ -156,7 +161,7 @@ def files_of(title: str, under: str, parts: Sequence[Section]) -> Iterator[tuple
 
 
 def _languages(study: Study, layout: Layout) -> Section | None:
-    """Return the section with an example sentence of each language, or None if none is recorded."""
+    """Return the section with an example sentence of each language, or None if no sentence is recorded."""
     labels = {cell.name: cell.labels for cell in study.cells}
     of_languages = axes_that_set(study.config, is_of_languages)
     axes = [axis for axis in layout.axes if axis in of_languages or is_of_languages(axis)]

@@ -37,6 +37,7 @@ def over_training(material: Material) -> Section | None:
 
     Raises:
         InputError: All values of a condition at a checkpoint are NaN or infinite.
+        pydantic.ValidationError: A threshold of the study does not have the form of ``Threshold``.
     """
     thresholds = thresholds_of(material.study)
     return curves_section(
@@ -62,7 +63,12 @@ def thresholds_of(study: Study) -> dict[str, Threshold]:
 
 
 def summary_table(curves: Sequence[MeasureCurve], thresholds: Thresholds) -> Table | None:
-    """Return the table of the summaries of some curves, with a row for each condition, or None without a curve."""
+    """Return a table with a row for each curve and condition, or None if no curve can be summarised.
+
+    Args:
+        curves: The curves over steps.
+        thresholds: Measure → threshold. If no curve has a threshold, the columns on thresholds are left out.
+    """
     rows = [row for curve in curves for row in _rows(curve, thresholds.get(curve.measure))]
     if not rows:
         return None

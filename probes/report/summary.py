@@ -45,7 +45,10 @@ def what_was_run(material: Material) -> str:
 
 
 def claims_in_words(comparisons: Comparisons) -> list[tuple[Badge, Sequence[str]]]:
-    """Return the claims grouped by verdict. A claim that does not replicate has the number of comparisons that hold."""
+    """Return the badge of each verdict with its claims, in the order of WORDS. Claims that were not run are left out.
+
+    A claim with several comparisons has the number of comparisons that hold, unless the claim replicates.
+    """
     judged = [(claim.claim, one) for claim in comparisons.claims for one in claim.judged]
     several = len({one.pool for _, one in judged}) > 1
     found = list[tuple[Badge, Sequence[str]]]()
@@ -56,7 +59,7 @@ def claims_in_words(comparisons: Comparisons) -> list[tuple[Badge, Sequence[str]
 
 
 def _told(claim: Claim, judged: PoolVerdict, several: bool) -> str:
-    """Return a claim and its pool. A claim that does not replicate has the number of comparisons that hold."""
+    """Return a claim and its pool, and the number of comparisons that hold unless the claim replicates."""
     held, run = judged.outcomes.count("holds"), len(judged.outcomes)
     notes = [f"{held} of {run} hold"] if run > 1 and judged.verdict != "replicates" else []
     notes += [judged.pool] if several and judged.pool else []
@@ -64,9 +67,9 @@ def _told(claim: Claim, judged: PoolVerdict, several: bool) -> str:
 
 
 def verdicts_in_words(comparisons: Comparisons) -> str:
-    """Return a sentence with the number of claims that replicate.
+    """Return a sentence with the numbers of claims that replicate, do not replicate and are inconclusive.
 
-    If no claim was tested, the sentence is about printed numbers instead. It is empty without papers.
+    If no claim was run, the sentence is about printed numbers instead. The text is "" if nothing was tested.
     """
     verdicts = [one.verdict for claim in comparisons.claims for one in claim.judged]
     what = "claim"

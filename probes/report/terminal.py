@@ -45,8 +45,12 @@ def cell_line(rows: Sequence[Row]) -> str:
 def score_table(material: Material, printed: Printed) -> ConsoleTable:
     """Return the table of scores, with a line for each of the first LINES conditions.
 
-    A condition belongs to one task. A line has the means over models (or fine-tuning seeds) in percent, the 95 % t
-    interval of Δ or ZS, and the numbers that a paper prints. Columns without any number are left out.
+    A condition belongs to one task. A line has the means of scores and alignment in percent, the 95 % t interval of Δ
+    or ZS, the mean perplexity, and the numbers that a paper prints. Columns without any number are left out.
+
+    Args:
+        material: The study and its scores.
+        printed: The numbers of papers.
     """
     from probes.report.console import console_table  # with matplotlib
     from probes.report.page import Table

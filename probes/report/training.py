@@ -67,7 +67,7 @@ class Pretrained:
 
     @property
     def order(self) -> tuple[bool, float]:
-        """Sort key: the lowest perplexity comes first, and excluded runs come last."""
+        """Sort key: the lowest perplexity of the source language comes first, and excluded runs come last."""
         parent = self.perplexities.get(PARENT)
         return self.failed, math.inf if parent is None else parent.mean
 
@@ -114,7 +114,7 @@ class Run:
 
 
 def pretrained(study: Study) -> list[Pretrained]:
-    """Return the perplexities of all pretrainings, the best first.
+    """Return the perplexities of each group of pretrainings that differ only in seeds, the best first.
 
     A pretraining that several cells share counts once, with the labels of its first cell that is not excluded, or else
     of its first cell.
@@ -170,9 +170,12 @@ def _with_bounds(interval: Interval) -> str:
 
 
 def training(material: Material) -> Section:
-    """Return the section with curves of the first READ runs. Cells that share a run share its curves.
+    """Return the section with the curves of runs over their steps, of which at most READ are read.
 
-    Notes name the runs without curves.
+    Cells that share a run share its curves. Notes count the runs without curves, and name the first of them.
+
+    Raises:
+        InputError: The log of a run has a loss or an alignment that is NaN or infinite.
     """
     runs = _runs(material)
     if not runs:

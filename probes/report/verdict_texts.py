@@ -1,4 +1,4 @@
-"""Captions and notes of the verdicts on a report."""
+"""Captions and notes of a report that explain the verdicts on claims and on printed numbers."""
 
 from __future__ import annotations
 
