@@ -67,7 +67,8 @@ def derived_words(
     ``progress(sentences)`` is called after each batch. ``name`` is the source as the user wrote it, for errors.
 
     Raises:
-        InputError: The source lacks a column or the training split, or the language cannot be applied to a sentence.
+        InputError: The source lacks a column or the training split, the source cannot be read, or the language cannot
+            be applied to a sentence.
     """
     language = bind_language(language, source, name=name)
     source = checked_source(language, source, name)
@@ -159,7 +160,8 @@ def dictionary_command(
     See ``synthlang.draw_dictionary`` for the arguments.
 
     Raises:
-        InputError: As for ``synthlang.draw_dictionary``.
+        InputError: ``out`` exists, a setting is invalid, a source is missing or does not apply, an input cannot be
+            read, or no pair of words is left.
         DiskError: The folder cannot be written.
     """
     settings = parse(DictionarySpec, {"coverage": coverage, "by": by, "order": order, "seed": seed}, "dictionary")

@@ -322,7 +322,7 @@ def read_id_dictionary(folder: Path) -> IdDictionary:
     """Read a dictionary of ids from its folder, and check its files against the manifest.
 
     Raises:
-        InputError: A file is missing or differs from the manifest.
+        InputError: A file is missing or differs from the manifest, or the manifest is not JSON.
     """
     manifest = read_json(folder / "manifest.json")
     for name, expected in manifest["sha256"].items():
@@ -336,7 +336,7 @@ def read_id_dictionary(folder: Path) -> IdDictionary:
 
 @dataclass(frozen=True, eq=False)
 class Synonyms:
-    """A dictionary in both directions. The translations of a token are next to each other.
+    """Index of a dictionary in both directions. The translations of a token are next to each other.
 
     A token is (language, id), since languages with a joint vocabulary have the same ids.
 

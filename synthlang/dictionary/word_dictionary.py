@@ -163,8 +163,9 @@ class DictionarySpec(StrictModel):
 def draw_types(spec: DictionarySpec, names: NDArray[np.uint64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
     """Draw types and return their sorted indices [n].
 
-    Types are taken in the order of the spec. With ``by: type``, a share ``coverage`` of the types is taken. With
-    ``by: token``, as many types are taken as are needed to reach this share of the tokens.
+    Types are taken in the order of the spec. With ``by: type``, a share ``coverage`` of the types is taken, rounded to
+    the nearest number of types. With ``by: token``, as many types are taken as are needed to reach this share of the
+    tokens.
 
     Args:
         spec: Settings of the draw.
@@ -329,7 +330,8 @@ def read_words(folder: Path) -> tuple[WordDictionary, dict[str, Any]]:
     """Read a dictionary of words and its manifest from a folder that ``write_words`` wrote.
 
     Raises:
-        InputError: A file is missing or differs from the manifest.
+        InputError: A file is missing or cannot be read, or dictionary.txt differs from the manifest or is not in the
+            MUSE format.
     """
     manifest, path = read_json(folder / "manifest.json"), folder / FILE
     if not path.is_file():

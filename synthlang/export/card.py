@@ -59,7 +59,7 @@ def check_licence(licence: str) -> str:
 
 
 def size_category(rows: int) -> str:
-    """Return the hub's name for a number of rows.
+    """Return the hub's size category of a number of rows, 0 or more.
 
     >>> size_category(1500)
     '1K<n<10K'

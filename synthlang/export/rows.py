@@ -113,7 +113,10 @@ class LanguageBatch:
 
     @staticmethod
     def of(corpus: Corpus) -> LanguageBatch:
-        """Return a batch whose names are distinct, since parquet numbers codes by distinct names."""
+        """Build the batch of a corpus, with one code for equal word types.
+
+        Parquet numbers codes by distinct names.
+        """
         form = corpus.form
         names = form.names or ()
         if len(set(names)) < len(names):

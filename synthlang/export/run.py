@@ -240,6 +240,8 @@ def export_language(
 def finished_export(folder: Path, fingerprint: str, licence: str | None = None) -> dict[str, Any]:
     """Return the manifest of a finished data set after checking its fingerprint, its licence and its files.
 
+    With ``licence`` None, any licence is accepted.
+
     Raises:
         InputError: The folder has no manifest or another fingerprint, has another licence than ``licence``, or has a
             missing or damaged file.

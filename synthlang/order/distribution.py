@@ -99,7 +99,10 @@ class ClassDistribution:
     _cache: BagCache = field(default_factory=BagCache, repr=False, compare=False)
 
     def log_scores(self, types: Ints, names: tuple[Item, ...]) -> Iterator[tuple[slice, Floats]]:
-        """Yield slices of the rows of ``types`` [nodes, n] with the scores w · f of all their orders, [rows, n!]."""
+        """Yield slices of the rows of ``types`` [nodes, n] with the scores w · f of all their orders, [rows, n!].
+
+        ``types`` holds indices into ``names``.
+        """
         if names not in self._latest:  # the groups of a batch have the same names
             self._latest.clear()
             self._latest[names] = OrderScores([(w, self.looked_up(names, scheme)) for w, scheme in self.parts])
@@ -117,7 +120,10 @@ class ClassDistribution:
         return [item if scheme is None else convert(item, self.corpus_labels, scheme, self.node) for item in names]
 
     def probabilities(self, nodes: Nodes, temperature: float = 1.0) -> Floats:
-        """Return the probability of each order of the canonical items, as sorted by ``all_orders``, [nodes, n!]."""
+        """Return the probability of each order of the canonical items, as sorted by ``all_orders``, [nodes, n!].
+
+        ``temperature`` is the T of the equation, above 0.
+        """
         result = np.empty((len(nodes), factorial(nodes.types.shape[1])))
         for rows, scores in self.log_scores(nodes.types, nodes.names):
             weights = _relative(scores, temperature)
@@ -125,7 +131,10 @@ class ClassDistribution:
         return result
 
     def log_likelihood(self, nodes: Nodes, order: Ints) -> Floats:
-        """Return log p of one order of each node, given as a row of ``all_orders``, [nodes]."""
+        """Return the natural log p of one order of each node at temperature 1, [nodes].
+
+        ``order`` [nodes] gives the orders as rows of ``all_orders``.
+        """
         result = np.empty(len(nodes))
         for rows, scores in self.log_scores(nodes.types, nodes.names):
             most = scores.max(axis=1)
@@ -137,6 +146,7 @@ class ClassDistribution:
         """Sample an order of each node, as a row of ``all_orders``, [nodes].
 
         The sample is the first order whose cumulative probability exceeds ``u`` [nodes], a number in [0, 1).
+        ``temperature`` is the T of the equation, above 0.
         """
         types, which = nodes.distinct()
         order, parts = self._cumulated(types, nodes.names, temperature)
@@ -227,12 +237,12 @@ def distribution(
     labels: str = "mapped",
     corpus_labels: Scheme = "ud2",
 ) -> dict[NodeClass, ClassDistribution]:
-    """Return the distributions of the classes that the model has weights for.
+    """Return the distribution of each class of nodes that the model has weights for.
 
     Args:
         model: The model of the superstrate.
-        substrate: A second model to mix in.
-        substrate_weight: The weight m of the substrate.
+        substrate: A second model to mix in (default: none).
+        substrate_weight: The weight m of the substrate, 0 to 1.
         labels: ``mapped`` converts an item to the label scheme of the model, ``faithful`` looks it up unchanged.
         corpus_labels: The label scheme of the corpus.
 

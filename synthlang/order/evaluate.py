@@ -67,7 +67,10 @@ class Direction:
         return (self.left[pair] + 1) / (self.left[pair] + self.right[pair] + 2)
 
     def log_likelihood(self, nodes: Nodes) -> Floats:
-        """Return log p of the order in the text under the baseline ``direction`` (see the module), [nodes]."""
+        """Return the natural log p of the order in the text under the baseline ``direction``, [nodes].
+
+        The equation is at the top of the module.
+        """
         pairs, left = _sides(nodes)
         p_left = np.asarray([[self.p_left(pair) for pair in row] for row in pairs]).reshape(left.shape)
         lefts = left.sum(axis=1)
@@ -95,7 +98,7 @@ def evaluate(
 
     Args:
         model: The order model.
-        held_out: Text with trees.
+        held_out: Text with trees (the columns ``upos``, ``head`` and ``deprel``).
         training: Text with trees for the baseline ``direction`` (default: no such baseline).
         most_items: Largest number of items of a node that is scored, 2 to 8. The smallest number is always 2.
         labels: ``mapped`` or ``faithful`` (see ``distribution``).

@@ -188,7 +188,10 @@ class Design:
             yield _Part(orders, cells[part], matches, bags.bag[of] - first, bags.order[of], bags.count[of])
 
     def log_likelihood(self, weights: Floats) -> tuple[float, Floats]:
-        """Return Σ log p of the orders in the text, and its gradient with respect to ``weights``, [features] both."""
+        """Return Σ log p of the orders in the text, and its gradient [features] with respect to ``weights`` [features].
+
+        The logarithm is natural, and the penalty of L(w) is not included.
+        """
         padded = np.append(weights, 0.0)
         values = padded[self._members].sum(axis=1)
         total, by_cell, gradient = 0.0, np.zeros(len(values)), np.zeros(len(padded))
@@ -273,7 +276,8 @@ def fit(
         about: Values of ``treebank``, ``licence`` and ``attribution`` for the model file.
 
     Raises:
-        InputError: The treebank has neither class of nodes, or a setting is invalid.
+        InputError: The treebank has neither class of nodes, a setting is invalid, ``name`` has more than 200
+            characters, or the absolute value of a weight reaches 500.
     """
     _check(l2, choose_on, most_items)
     designs = _designs(corpus, name, most_items, report)

@@ -55,7 +55,7 @@ def full(item: Item) -> str:
 
 
 def views(item: Item) -> tuple[str, str, str]:
-    """Return the names in the three views: full, tag, arc."""
+    """Return the names of an item in its three views: full, tag, arc."""
     return full(item), *item
 
 

@@ -142,8 +142,8 @@ def load_model(name: str) -> OrderModel:
     """Load a model by its name or path. A process keeps the last few models that it has read.
 
     Raises:
-        InputError: The model does not exist, or the file cannot be read, is not an order model, or does not match its
-            fingerprint.
+        InputError: The model does not exist, or the file cannot be read, is not an order model, has a format of another
+            version, or does not match its fingerprint.
     """
     path = find_model(name)
     try:
@@ -172,7 +172,7 @@ def import_orm(noun: Path, verb: Path, name: str, labels: Scheme = "ud1", **abou
 
     Raises:
         InputError: A file cannot be read or has no weight, a line is not a feature and a weight between −500 and 500,
-            a feature occurs twice, or ``name`` has more than 200 characters.
+            or a feature occurs twice. ``name`` has more than 200 characters, or another argument is not allowed.
     """
     weights = {"N": _read_orm(noun), "V": _read_orm(verb)}
     return parse(OrderModel, {"name": name, "labels": labels, "weights": weights, **about})

@@ -222,8 +222,8 @@ def order_fit(
 
     Raises:
         InputError: The treebank has no trees, lacks a split or has no node to learn from. A split is named twice, or is
-            both in ``train`` and held out. A setting is invalid. ``out`` is not the name of a model file, the card
-            would replace another file, or another process writes ``out``.
+            in ``train`` and also in ``held_out`` or ``choose_on``. A setting is invalid. ``out`` is not the name of a
+            model file, the card would replace another file, or another process writes ``out``.
         DiskError: The model or its card cannot be written.
     """
     card_file_path, source = card_path(out), open_source(treebank)
@@ -289,7 +289,8 @@ def order_import(noun: Path, verb: Path, out: Path, name: str, labels: Scheme = 
     See ``import_orm`` for the other arguments.
 
     Raises:
-        InputError: A file is not a file of a released model (see ``import_orm``).
+        InputError: A file is not a file of a released model, an argument is not allowed (see ``import_orm``), or
+            ``out`` has no name, such as ``.``.
         DiskError: The model file cannot be written.
     """
     model = import_orm(noun, verb, name, labels)

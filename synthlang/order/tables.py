@@ -4,7 +4,7 @@
 
 Weights of two items are a matrix over the items of a batch. N-grams are a trie, which is walked for all nodes at once.
 A walk takes items one after another, each at most once. The shipped models have at most 2,773 n-grams for a class of
-nodes, so nearly every walk ends after two or three items. ``Summands`` computes scores from values. ``adjoint``
+nodes, so nearly every walk ends after a few items. ``Summands`` computes scores from values. ``adjoint``
 computes the transposed sums for the derivatives.
 
 Features are strings, and a label may contain their separator. A pair is therefore indexed under every way to cut it in
@@ -265,9 +265,9 @@ def grid_of(parts: Iterable[Mapping[str, float]]) -> float:
 
     ``parts`` has a mapping from features to weights for each label scheme.
 
-    A sum of 256 weights below 2^e needs e + 8 bits before the point, and a float64 has 53. With a grid of
-    2^(e + 8 − 53) every sum is therefore exact in any order of the additions. Results then do not depend on the shape
-    of a batch. With weights below 16 the grid is 2^−41, which gives an error below 1e-10 in any log-score.
+    A sum of 256 weights below 2^e needs e + 8 bits before the point. A float64 has 53 bits, so with a grid of
+    2^(e + 8 − 53) every sum is exact in any order of the additions. Results then do not depend on the shape of a batch.
+    If all weights are below 16, the error of any log-score is below 1e-10.
     """
     most = sum(max((abs(w) for w in part.values()), default=0.0) for part in parts)
     return float(2.0 ** (np.frexp(max(most, 2.0**-100) * MOST_FEATURES)[1] - 53))

@@ -114,7 +114,7 @@ def align_command(
 
     Raises:
         InputError: The options do not fit together, a file cannot be read or does not match the text, the text has no
-            sentence pair, or the aligner is not installed or fails.
+            sentence pair, the aligner is not installed or fails, or ``out`` or ``scores`` has no name.
         DiskError: ``out`` or ``scores`` cannot be written.
     """
     options.check()

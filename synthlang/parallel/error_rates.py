@@ -51,7 +51,7 @@ class Gold:
 
 @dataclass(frozen=True)
 class AlignmentErrors:
-    """Scores of word alignments.
+    """Counts and scores of word alignments against a gold standard.
 
     Attributes:
         sums: Sums of each scored sentence pair, with the columns COLUMNS, [pairs, 4] int64.

@@ -49,7 +49,7 @@ class Links:
         sure: NDArray[np.bool_],
         sentences: int,
     ) -> Links:
-        """Build from alignments in any order. A sure alignment replaces a possible alignment of the same words.
+        """Build word alignments from columns in any order. A sure alignment replaces a possible one of the same words.
 
         Args:
             sentence: Number of the sentence pair of each alignment, [n].
@@ -68,7 +68,7 @@ class Links:
 
     @staticmethod
     def of(pairs: Sequence[Iterable[tuple[int, int]]]) -> Links:
-        """Build from sure alignments of each sentence pair.
+        """Build word alignments, all of them sure, from (left, right) positions for each sentence pair.
 
         >>> Links.of([[(0, 1), (0, 0)], []]).of_pair(0)
         [(0, 0), (0, 1)]
@@ -214,6 +214,7 @@ def write_pharaoh(path: Path, links: Links, first: int = 0) -> None:
     """Write word alignments as a Pharaoh file whose words count from ``first`` (0 or 1).
 
     Raises:
+        InputError: ``path`` has no name, such as ``.``.
         DiskError: The file cannot be written.
     """
     marks = np.where(links.sure, "-", "p").tolist()

@@ -288,7 +288,7 @@ def has_ready_alignment(config: TextPair) -> bool:
     """Return whether the result of the aligner is ready beside the text, so that the aligner need not be installed.
 
     Raises:
-        InputError: A file of the text cannot be read.
+        InputError: A file of the text cannot be read, or the record of the checksums of the result is damaged.
     """
     files = _text_files(config)
     if not isinstance(config.links, AlignerLinks) or config.unit == "subword":
@@ -310,7 +310,8 @@ def gold_batches(source: Source, split: str, left: Language, right: Language) ->
         right: The bound language of the right side.
 
     Raises:
-        InputError: The source lacks the split, or a language cannot be applied to a sentence.
+        InputError: The source lacks the split, the source cannot be read, or a language cannot be applied to a
+            sentence.
     """
     check_split(source, split, "the source")
     for batch in source.batches(split):

@@ -31,7 +31,8 @@ def stored_alignment(store: Store, program: Program, text: ParallelText, say: Sa
     ``say`` shows a message when the aligner runs.
 
     Raises:
-        InputError: The aligner is not installed or fails, or no sentence pair has words on both sides.
+        InputError: The aligner is not installed or fails, no sentence pair has words on both sides, or the record of
+            the checksums of a stored result is damaged.
         DiskError: The store cannot be written.
     """
 
@@ -54,6 +55,9 @@ def ready_alignment(left: Path, program: Program, text: str) -> Path | None:
         left: The first file of the text.
         program: The aligner.
         text: Fingerprint of the parallel text.
+
+    Raises:
+        InputError: The record of the checksums of the alignments is damaged.
     """
     path = ready_store(left).path(KIND, alignment_name(program, text))
     return path if path.is_dir() and not damaged_files(path) else None

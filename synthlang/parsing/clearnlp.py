@@ -161,7 +161,7 @@ def _flat(draft: Draft, words: list[int]) -> None:
 
 
 def dates_and_numbers(draft: Draft) -> None:
-    """Make the day the head of a date, the hour the head of *am* and *pm*, and the currency sign the head of $ 5."""
+    """Make the day the head of a date, the hour the head of *am* or *pm*, and the currency sign the head of *$ 5*."""
     for word in draft.words:
         head = draft.head[word]
         if draft.low[word] in WORDS["currency"] and head > word and draft.tag[head] == "CD":
@@ -240,7 +240,10 @@ def recipients(draft: Draft) -> None:
 
 
 def clausal_complements(draft: Draft) -> None:
-    """Turn the ``xcomp`` of most adjectives into an adverbial clause, or into the subject after *it is*."""
+    """Turn the ``xcomp`` of most adjectives and of some verbs into ``advcl``.
+
+    A clause that *it* stands for, as in *it is easy to see*, becomes ``csubj`` instead.
+    """
     for word in draft.having("xcomp", "ccomp"):
         head = draft.head[word]
         if head == TOP or head > word:

@@ -85,8 +85,9 @@ def open_engine(spec: str, convert: bool = True, morphology: bool = False) -> En
         morphology: True for the columns ``feats`` and ``lemma``.
 
     Raises:
-        InputError: The spec is not a parser, a library or a model is missing, or the model lacks a component that is
-            needed. The hint for a missing library or model has the command that installs it.
+        InputError: The spec is not a parser, a library or a model is missing, the description of the model cannot be
+            read, or the model lacks a component that is needed. The hint for a missing library or model has the command
+            that installs it.
     """
     kind, _, rest = spec.partition(":")
     if kind not in ("spacy", "stanza") or not rest.strip():
@@ -100,6 +101,7 @@ def one_root(head: Sequence[int], deprel: Sequence[str]) -> tuple[list[int], lis
     """Return the heads and labels of a sentence with one root. Later roots depend on the first as ``parataxis``.
 
     spaCy may split a given sentence into several sentences, each with a root. Heads are 1-based, and 0 is the root.
+
     >>> one_root([0, 1, 0], ["ROOT", "obj", "ROOT"])
     ([0, 1, 1], ['root', 'obj', 'parataxis'])
     """
@@ -142,7 +144,9 @@ INSTALL = install_command("parse")
 
 @dataclass(frozen=True)
 class SpacyEngine:
-    """A spaCy pipeline on disk (see ``Engine``).
+    """A spaCy pipeline on disk.
+
+    The attributes ``name``, ``version``, ``fingerprint`` and ``columns`` are those of ``Engine``.
 
     Attributes:
         path: The folder with the pipeline's config.cfg.
@@ -211,8 +215,8 @@ def open_spacy(name: str, convert: bool = True, morphology: bool = False) -> Spa
     """Open the pipeline that is installed as ``name`` or is in the folder ``name``. See ``open_engine``.
 
     Raises:
-        InputError: The pipeline is missing, or lacks a parser, parts of speech, a tagger for the conversion, or a
-            lemmatizer for ``morphology``.
+        InputError: The pipeline is missing, its meta.json is not JSON, or it lacks a parser, parts of speech, a tagger
+            for the conversion, or a lemmatizer for ``morphology``.
     """
     path = _folder(name)
     meta = read_json(path / "meta.json")
@@ -315,7 +319,9 @@ class OwnModels(StrictModel):
 
 @dataclass(frozen=True)
 class StanzaEngine:
-    """Stanza's models of one language (see ``Engine``).
+    """Stanza's models of one language.
+
+    The attributes ``name``, ``version``, ``fingerprint`` and ``columns`` are those of ``Engine``.
 
     Attributes:
         path: A resources folder, or a folder with a pipeline.json.
@@ -380,7 +386,8 @@ def open_stanza(name: str, morphology: bool = False) -> StanzaEngine:
     """Open the models of the language ``name``, or the models in the folder ``name``. See ``open_engine``.
 
     Raises:
-        InputError: The models are missing, or have no tagger and parser, or no lemmatizer for ``morphology``.
+        InputError: The models are missing, have no tagger and parser, or have no lemmatizer for ``morphology``. Stanza
+            has another code for the language, or a pipeline.json or resources.json cannot be read or is wrong.
     """
     folder = user_path(name)
     library = version("stanza")

@@ -117,8 +117,8 @@ def parse_command(
         devices: CUDA devices of the worker processes (see ``parse_chunks``).
 
     Raises:
-        InputError: The folder has other content, the source or the parser cannot be opened or fails, or a split has no
-            parsed sentence.
+        InputError: The folder has other content or is being written by another process, the source or the parser cannot
+            be opened or fails, or a split has no parsed sentence.
         DiskError: The folder or the cache cannot be written.
     """
     opened = open_source(source_spec)

@@ -20,7 +20,7 @@ USAGE = "usage: python -m synthlang.parsing.score ENGINE CONLLU"
 
 
 class ParserScores(NamedTuple):
-    """Scores of a parser.
+    """Scores of a parser against gold trees.
 
     Attributes:
         words: Number of scored words.

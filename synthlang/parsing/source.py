@@ -23,32 +23,26 @@ Tokens = Literal["source", "engine"]
 class ParsedSource:
     """Source of the sentences of another source with the trees of a parser, which replace any trees of that source.
 
-    All other columns of the source and of the parser are kept.
+    All other columns of the source and of the parser are kept. The arguments other than ``cache`` are also attributes.
 
     Args:
         source: The source to parse.
         engine: The parser.
         cache: Folder of the cache of parses (default: ``default_cache()``).
-        tokens: See the attribute.
+        tokens: ``source`` keeps the words and columns of the source. With ``engine`` the parser splits words and
+            sentences itself, and the source must have only words.
         workers: Number of worker processes.
-        report: See the attribute (default: no calls).
-        devices: See the attribute.
+        report: Called as ``report(split, sentences)`` after each chunk (default: no calls). For a chunk from the cache,
+            ``report.already`` is called instead if it exists.
+        devices: CUDA devices of the worker processes (see ``parse_chunks``).
 
     Raises:
         InputError: ``tokens`` is ``engine`` and the source has other columns than words, or the cache is not a folder.
 
     Attributes:
-        source: The source to parse.
-        engine: The parser.
-        workers: Number of processes.
-        devices: CUDA devices of the worker processes (see ``parse_chunks``).
-        cache: Cache of parses.
-        tokens: ``source`` keeps the words and columns of the source. With ``engine`` the parser splits words and
-            sentences itself, and the source must have only words.
+        cache: The cache of parses in the given folder.
         skipped: Number of sentences that the parser could not parse, by split and reason, so far.
         hits: Number of chunks from the cache (True) and of other chunks (False), so far.
-        report: Called as ``report(split, sentences)`` after each chunk. For a chunk from the cache,
-            ``report.already`` is called instead if it exists.
     """
 
     def __init__(self, source: Source, engine: Engine, cache: Path | None = None, tokens: Tokens = "source",

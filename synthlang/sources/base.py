@@ -38,7 +38,8 @@ T = TypeVar("T")
 class Source(Protocol):
     """Sentences in named splits, streamed as batches of at most BATCH_SENTENCES sentences.
 
-    All batches of a source have the same columns. Sentence ids count from 0 in each split.
+    All batches of a source have the same columns. Sentence ids count from 0 in each split. In ``lines:``, an id is the
+    number of the line.
 
     A source may also have the methods ``size(split)`` (see ``size_of``) and ``remarks(split)`` (see ``remarks_of``),
     and the attributes ``licence`` (an SPDX id) and ``language_codes`` (codes of its languages for a data set card,
@@ -87,7 +88,7 @@ class Labelled(NamedTuple):
 
 
 def in_batches(rows: Iterable[T]) -> Iterator[tuple[int, list[T]]]:
-    """Yield (index of the first row, rows) for BATCH_SENTENCES rows at a time. Indices count from 0."""
+    """Yield (index of the first row, rows) for up to BATCH_SENTENCES rows at a time. Indices count from 0."""
     rest, first = iter(rows), 0
     while chunk := list(islice(rest, BATCH_SENTENCES)):
         yield first, chunk
@@ -95,14 +96,15 @@ def in_batches(rows: Iterable[T]) -> Iterator[tuple[int, list[T]]]:
 
 
 def annotated_batches(sentences: Iterable[Mapping[str, Sequence[Any]]]) -> Iterator[Corpus]:
-    """Yield sentences, each given as {column: values}, as batches of BATCH_SENTENCES sentences with ids from 0."""
+    """Yield sentences, given as {column: values}, as batches of up to BATCH_SENTENCES sentences with ids from 0."""
     return (Corpus.of(rows, first) for first, rows in in_batches(sentences))
 
 
 def size_of(source: object, split: str) -> int | None:
     """Return the approximate number of sentences or items in a split, or None if it is unknown.
 
-    The call is cheap and does not read the split. The estimate may improve while the split is read.
+    The call is cheap. For an estimate it reads only the start of a file (see ``blocks_in``). The estimate may improve
+    while the split is read.
 
     Raises:
         InputError: The built-in grammar lacks the split.
@@ -124,8 +126,8 @@ def check_split(source: Source, split: str, name: str, hint: str = "") -> None:
     """Check that a source has a split.
 
     Args:
-        source: The source.
-        split: The split.
+        source: Source of sentences.
+        split: Name of the split.
         name: The source as the user wrote it, for the error.
         hint: Hint of the error for a source of several files (default: to name another split).
 
@@ -140,7 +142,7 @@ def check_split(source: Source, split: str, name: str, hint: str = "") -> None:
 
 
 class HasColumns(Protocol):
-    """A source, or a task of labelled items."""
+    """Interface of sources and of tasks of labelled items: the names of their word columns."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -158,7 +160,7 @@ def with_columns(source: S, names: Sequence[str]) -> S:
     unchanged.
 
     Raises:
-        InputError: A file of the source cannot be read.
+        InputError: A file of the source cannot be read, or one of its first sentences is malformed.
     """
     more = [name for name in MORPHOLOGY if name in names and name not in source.columns]
     add: Callable[[list[str]], S] | None = getattr(source, "with_morphology", None)
@@ -174,7 +176,7 @@ def require_columns(source: Source, names: Sequence[str], name: str, purpose: st
     """Check that a source has the columns that ``purpose`` needs.
 
     Args:
-        source: The source.
+        source: Source of sentences.
         names: Names of the columns that are needed.
         name: The source as the user wrote it, for the error.
         purpose: Subject of the error, such as "the task".

@@ -67,7 +67,7 @@ Row = tuple[dict[str, list[Any]], str | None, str | None]  # sentence, its label
 
 @dataclass(frozen=True)
 class HubColumns:
-    """The columns of a data set that are read.
+    """The columns that a source reads from a data set.
 
     Attributes:
         words: The column of words or of running text.

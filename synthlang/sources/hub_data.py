@@ -313,7 +313,8 @@ def name_and_options(spec: str, known: Sequence[str], scheme: str = "hf") -> tup
         scheme: Text before the name in messages.
 
     Raises:
-        InputError: An option is unknown, or its value is missing or not allowed.
+        InputError: An option is unknown, its value is missing or not allowed, or the user in a path ``~USER`` does not
+            exist.
     """
     name, mark, query = spec.rpartition("?")
     if not mark or user_path(spec).exists():

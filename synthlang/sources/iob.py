@@ -116,8 +116,8 @@ def is_conllu(path: Path) -> bool:
 def numbers_words(path: Path) -> str:
     """Return the end of a hint on the options for columns if the first column numbers the words, else "".
 
-    The first column numbers the words if it counts from 0 or from 1 in every sentence and every word has at least two
-    more columns.
+    The first column numbers the words if it counts from 0 or from 1 in every sentence. Every word must have at least
+    two more columns, and some sentence must have two words.
 
     Raises:
         InputError: The file cannot be read, or a line is not UTF-8 or too long.

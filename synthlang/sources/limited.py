@@ -68,7 +68,8 @@ def without_limit(spec: str) -> tuple[str, int | None]:
     (('conllu:a.conllu?feats', 20), ('text:a.txt', None))
 
     Raises:
-        InputError: The limit is not a whole number from 1 with at most 12 digits, or is given twice.
+        InputError: The limit is not a whole number from 1 with at most 12 digits, or is given twice, or the user in a
+            path ``~USER`` does not exist.
     """
     plain, _, query = spec.rpartition("?")
     parts = query.split("&")

@@ -35,9 +35,9 @@ class Sizes:
     def watch(
         self, split: str, batches: Iterator[Corpus], share_so_far: Callable[[], float | None] = lambda: None
     ) -> Iterator[Corpus]:
-        """Yield the same batches, and estimate the size of the split from the share of it that has been read.
+        """Yield ``batches`` unchanged, and estimate the size of the split from the share that has been read.
 
-        ``share_so_far`` returns this share, 0 to 1, or None. After the last batch the size is exact.
+        ``share_so_far`` returns this share, 0 to 1, or None if it is unknown. After the last batch the size is exact.
         """
         sentences = 0
         for batch in batches:
@@ -66,9 +66,12 @@ def share_read(handle: IO[bytes]) -> float | None:
 
 
 def blocks_in(path: Path) -> int | None:
-    """Estimate the number of blocks of lines in a file that blank lines separate.
+    """Estimate the number of blocks in a file, which are groups of lines between blank lines.
 
-    The result is None for an empty file or a pipe.
+    At most about SAMPLE bytes are read. The result is None for an empty file or a pipe.
+
+    Raises:
+        OSError: The file cannot be read.
     """
     with path.open("rb") as handle:
         if not (size := _size(handle)):

@@ -71,7 +71,7 @@ class Utterance(NamedTuple):
 
 
 class SlotsSource(FileSource):
-    """Source of utterances with IOB2 tags of slots and an intent each.
+    """Source of utterances, each with IOB2 tags of slots and with an intent.
 
     Args:
         spec: ``PATH[?option&…]``, a file or a folder in one of the formats of this module.

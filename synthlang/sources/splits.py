@@ -42,7 +42,7 @@ def path_options(spec: str, known: Sequence[str]) -> tuple[str, dict[str, str]]:
         known: Names of the allowed options.
 
     Raises:
-        InputError: An option is unknown, or its value is not allowed.
+        InputError: An option is unknown, its value is not allowed, or the user in a path ``~USER`` does not exist.
     """
     plain, mark, query = spec.rpartition("?")
     if not mark or user_path(spec).exists():
@@ -91,8 +91,8 @@ def files_by_split(
 ) -> dict[str, Path]:
     """Return the file of each split of a source, which is a file or a folder.
 
-    A single file is the split in its name, else ``train``. The files of a folder are found by their names or
-    ``options``.
+    A single file is the split that ``options`` or else its name gives, and ``train`` without either. The files of a
+    folder are found by ``options`` or else by their names.
 
     Args:
         path: The file or folder.

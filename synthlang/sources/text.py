@@ -178,7 +178,7 @@ class FileSource(ABC):
 
 
 def batches_of(sentences: Iterable[list[str]]) -> Iterator[Corpus]:
-    """Yield lists of words as batches of BATCH_SENTENCES sentences with ids from 0."""
+    """Yield lists of words as batches of up to BATCH_SENTENCES sentences with ids from 0."""
     return (Corpus.of_words(rows, first) for first, rows in in_batches(sentences))
 
 
@@ -389,7 +389,7 @@ def check_first_line(path: Path, longest: int) -> None:
     """Check before any work that the first line has at most about ``longest`` bytes.
 
     Raises:
-        InputError: The file cannot be read, or the line is longer by 1 MB or more.
+        InputError: The file cannot be read, or the line is too long. A line that is longer by less than 1 MB may pass.
     """
     length = 0
     with open_bytes(path) as handle:
@@ -406,6 +406,8 @@ def read_pieces(
     longest: int = LONGEST_TEXT,
 ) -> Iterator[tuple[int, str]]:
     """Yield (line number from 1, line) of a UTF-8 file. A line longer than PIECE is yielded in several pieces.
+
+    A line break stays at the end of its line.
 
     Args:
         path: The file.

@@ -57,7 +57,7 @@ SPACES = (
 
 
 def spaced(text: str) -> list[str]:
-    """Return the words of a text that spaces or tabs separate.
+    """Split a text into words at spaces and tabs only. A line break at the end is removed.
 
     >>> spaced("San\\u00a0Juan \\u3000  x")
     ['San\\xa0Juan', '\\u3000', 'x']

@@ -52,7 +52,11 @@ Text = tuple[Source, Language | None]  # None: the source as it is
 
 
 def texts_of(languages: Sequence[SourcedLanguage], bound: Sequence[Language]) -> list[Text]:
-    """Return the training texts of languages that are bound to their sources."""
+    """Return the training texts of languages that are bound to their sources.
+
+    ``bound`` holds the bound languages in the order of ``languages``. A text is a pair of a source and a bound
+    language, or of a source and None for the source as it is.
+    """
     return [(source, own if own.transforms else None) for (_, source, _), own in zip(languages, bound, strict=True)]
 
 
@@ -260,8 +264,9 @@ def build_id_space(
 
     Raises:
         InputError: Two languages have one name, a source has no training split or lacks a column of its language, a
-            text cannot be read or derived, or the languages do not fit the kind of vocabulary.
-        DiskError: The vocabulary cannot be stored.
+            text cannot be read or derived, the languages do not fit the kind of vocabulary, or a stored artifact is
+            damaged.
+        DiskError: The vocabulary or word counts cannot be stored.
     """
     check_languages(languages)
     if spec.kind == "copied":
@@ -316,8 +321,9 @@ def bind_words(languages: Sequence[SourcedLanguage], store: Store, keys: str, va
         value: The value of the setting.
 
     Raises:
-        InputError: A language has a transform of tokens, which only the kind copied allows, or a source lacks a column
-            or the training split.
+        InputError: A language has a transform of tokens, which only the kind copied allows, a source lacks a column or
+            the training split, or a source cannot be read.
+        DiskError: The word counts cannot be stored.
     """
     for name, _, language in languages:
         if language.on_tokens:

@@ -171,7 +171,7 @@ def _ids(tokenizer: Tokenizer, text: str) -> list[int]:
 def words_apart(tokenizer: Tokenizer, name: str) -> Tokenizer:
     """Return the tokenizer, changed so that a single word is encoded as it is after a space (``add_prefix_space``).
 
-    Padding, truncation and dropout of merges are switched off.
+    Padding, truncation and dropout of merges are switched off. ``name`` is the model, for the error.
 
     Raises:
         InputError: The tokens of a word depend on its neighbours.

@@ -20,7 +20,7 @@ def stored_counts(source: Source, store: Store) -> Counter[str]:
     The words are counted if the store lacks the counts.
 
     Raises:
-        InputError: The source lacks a training split, or the split cannot be read.
+        InputError: The source lacks a training split, the split cannot be read, or the stored counts are damaged.
         DiskError: The counts cannot be stored.
     """
 

@@ -86,7 +86,9 @@ GROW: dict[str, Callable[[GrowTask], Grown]] = {"WordPiece": grow_wordpiece, "BP
 
 @dataclass(frozen=True, eq=False)
 class Extension:
-    """The added tokens, with the old ids of each, from which its embedding can be initialised.
+    """Tokens that were added to a checkpoint, each with the old ids that it was cut into.
+
+    The embeddings of the old ids can initialise the embedding of the new token.
 
     Attributes:
         ids: The new ids, which are the last rows of the embedding, [n] int64.
@@ -121,7 +123,7 @@ def extend_tokenizer(
 
     Raises:
         InputError: The language is unknown, the tokenizer is not WordPiece, BPE or Unigram, no new subword is frequent
-            enough, or a text cannot be read or derived.
+            enough, a text cannot be read or derived, or the stored extension is damaged.
         DiskError: The extension cannot be stored.
     """
     if spec.language not in texts:
@@ -221,7 +223,7 @@ def hf_id_space(
         InputError: The tokenizer is not supported (see ``read_checkpoint``), or the extension is not possible (see
             ``extend_tokenizer``). Two languages have one name, a source lacks the training split or a column, or a
             language has a transform of tokens.
-        DiskError: The extension cannot be stored.
+        DiskError: The extension or word counts cannot be stored.
     """
     check_languages(languages)
     bound = bind_words(languages, store, "start.model", model)

@@ -132,7 +132,7 @@ class LanguageTokenizer:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Fingerprint of the mapping from text to ids. Neither the name nor the other languages are part of it."""
+        """Fingerprint of the mapping from text to ids: the tokenizer, ``ids`` and ``moved``."""
         parts = {
             "tokenizer": digest(self.tokenizer),
             "ids": hashlib.sha256(self.ids.astype("<i8").tobytes()).hexdigest(),
@@ -167,7 +167,7 @@ class LanguageTokenizer:
 
 @dataclass(frozen=True, eq=False)
 class IdSpace:
-    """The ids of a run.
+    """The token ids of a run, in one space for all its languages.
 
     Attributes:
         kind: Kind of the vocabulary, as in ``VocabularySpec``, or ``checkpoint``.

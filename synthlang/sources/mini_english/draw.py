@@ -210,7 +210,7 @@ def _relative(c: Context, phrase: NounPhrase | None, room: int) -> None:
 
 
 def relative_clause(c: Context, phrase: NounPhrase, gap: str) -> Clause | None:
-    """Draw a relative clause of a common noun without a tense, or return None if no verb fits.
+    """Draw a relative clause, without a tense, for a common noun, or return None if no verb fits.
 
     ``gap`` is the role of the noun in the clause, subject or object.
     """

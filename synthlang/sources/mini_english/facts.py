@@ -37,7 +37,7 @@ def words_of(phrase: NounPhrase) -> frozenset[str]:
 
 
 def overlap(one: NounPhrase, other: NounPhrase) -> bool:
-    """Return True if both phrases are identified by the same word."""
+    """Return whether two phrases share a word that identifies them (see ``words_of``)."""
     return bool(words_of(one) & words_of(other))
 
 

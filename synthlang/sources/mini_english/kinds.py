@@ -1,11 +1,11 @@
 """Inference pairs from kinds of nouns: "she saw a dog" entails "she saw an animal", and "no animal" entails "no dog".
 
-No sentence of the corpus states that dogs are animals. A model can only learn it from the contexts of the noun. Nouns
-of training pairs never occur in dev and test (``World.held_out``), so learning the nouns by heart does not help.
+No sentence of the corpus states that dogs are animals. A model can only learn it from the contexts of the noun.
 
-A pair has a noun X and the name K of a kind as objects of one verb. The hypothesis is drawn in the same way under
-every label, and the premise makes the label true. A negated hypothesis has an adjunct, so that a negated premise
-without the adjunct may entail it.
+A pair has a noun X and the name K of a kind as objects of one verb. The noun X of a pair of dev or test is in
+``World.held_out`` and is never X in training, so learning the nouns by heart does not help. The hypothesis is drawn in
+the same way under every label, and the premise makes the label true. A negated hypothesis has an adjunct, so that a
+negated premise without the adjunct may entail it.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ def _simple_agreement(c: Context) -> Sides | None:
 
 
 def _agreement_across_phrase(c: Context) -> Sides | None:
-    """Draw a subject with a phrase that ends in a noun of the other number."""
+    """Draw a pair whose subject has a phrase that ends in a noun of the other number."""
     subject = _subject(c)
     if subject is None:
         return None
@@ -90,7 +90,7 @@ def _agreement_across_phrase(c: Context) -> Sides | None:
 
 
 def _agreement_across_relative(c: Context) -> Sides | None:
-    """Draw a subject with a relative clause that has a noun of the other number."""
+    """Draw a pair whose subject has a relative clause with a noun of the other number."""
     subject = _subject(c)
     gap = "object" if c.chance(0.5) else "subject"
     inner = None if subject is None else relative_clause(c, subject, gap)
@@ -157,7 +157,7 @@ def _missing_determiner(c: Context) -> Sides | None:
 
 
 def _relative_pronoun(c: Context) -> Sides | None:
-    """Draw a relative clause of a person with "which", or of a thing with "who"."""
+    """Draw a pair with a wrong relative pronoun: "which" for a person, or "who" for a thing."""
     found = _with_relative(c, "object" if c.chance(0.4) else "subject", past=True)
     if found is None:
         return None
@@ -167,7 +167,7 @@ def _relative_pronoun(c: Context) -> Sides | None:
 
 
 def _relative_gap(c: Context) -> Sides | None:
-    """Draw a relative clause whose gap is filled by a pronoun."""
+    """Draw a pair in which a pronoun fills the gap of a relative clause."""
     found = _with_relative(c, "object", past=True)
     if found is None:
         return None
@@ -177,7 +177,7 @@ def _relative_gap(c: Context) -> Sides | None:
 
 
 def _relative_agreement(c: Context) -> Sides | None:
-    """Draw a relative clause whose verb does not agree with the noun."""
+    """Draw a pair with a relative clause whose verb does not agree with its noun."""
     found = _with_relative(c, "subject", past=False)
     if found is None:
         return None

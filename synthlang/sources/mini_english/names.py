@@ -16,8 +16,8 @@ LONGEST = 16  # words
 def named_sentences(source: MiniEnglish, split: str, count: int) -> Iterator[Sentence]:
     """Yield ``count`` annotated sentences with a name. Sentence i is a function of (types, seed, zipf, split, i).
 
-    A sentence of dev or test has at least one held-out name (``World.held_out``), which training does not have. A
-    model must therefore recognise a name by its context.
+    A sentence of dev or test has a word of ``World.held_out`` in a name, and a sentence of train has none. A model must
+    therefore recognise a name by its context.
 
     Raises:
         InputError: The source has no such split.

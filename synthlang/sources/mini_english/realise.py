@@ -120,7 +120,10 @@ def linearise(root: Node, more: Sequence[str] = ()) -> Columns:
 
 
 def noun_node(phrase: NounPhrase, deprel: str, case: str = "object") -> Node:
-    """Build the tree of a noun phrase. ``case`` is the case of a pronoun, subject or object."""
+    """Build the tree of a noun phrase, whose head gets the relation ``deprel``.
+
+    ``case`` is the case of a pronoun, subject or object.
+    """
     head = phrase.head
     if isinstance(head, Pronoun):
         form, feats = (head.subject, "Case=Nom|") if case == "subject" else (head.object, "Case=Acc|")

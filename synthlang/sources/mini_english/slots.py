@@ -161,9 +161,10 @@ def content(c: Context, name: str = "", without: tuple[str, ...] = ()) -> Conten
 
 
 def mention(c: Context, head: str, slot: str, senses: str) -> NounPhrase:
-    """Draw a phrase that is rarely a pronoun, except that people are often the speaker or the listener.
+    """Draw a noun phrase for a slot of the word ``head``, with a noun of one of the ``senses``.
 
-    "Tell me to send Anna the letter" and "tell Anna to send me the letter" have the same words.
+    Pronouns are rare, but a person is often the speaker or the listener. "Tell me to send Anna the letter" and "tell
+    Anna to send me the letter" have the same words.
     """
     if "p" in senses and c.chance(US):
         return NounPhrase(YOU if c.chance(0.35) else I if c.chance(0.8) else WE)
@@ -248,7 +249,7 @@ class Utterance:
     Attributes:
         plan: The whole sentence.
         intent: The intent, one of INTENTS.
-        content: The clause of the request. It is ``plan`` itself or a complement below it.
+        content: The clause of the request and its slots. The clause is ``plan`` itself or a complement in it.
     """
 
     plan: Clause

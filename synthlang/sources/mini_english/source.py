@@ -108,7 +108,7 @@ class MiniEnglish:
         return {"train": self.sentences, "dev": self.dev, "test": self.test}[split]
 
     def sentence(self, split: str, index: int) -> Columns:
-        """Return the columns of sentence ``index`` of a split, which has at most MAX_WORDS words."""
+        """Return the columns of sentence ``index`` of a split. Every sentence has at most MAX_WORDS words."""
         c = self.world.context(split, index)
         while True:  # this ends, because most sentences are short
             columns = realise(sentence(c), self.morphology)

@@ -1,11 +1,12 @@
 """Preferences of every head word over its dependents.
 
-For a head h in a slot s and a word n of rank r among N:
+For a head h in a slot s and a word n of rank r, from 0, among N words:
 
-    P(n | h, s)  ∝  (r + 4 + N/20)^−z · exp(τ·⟨u_hs, v_n⟩) · [n fits the slot]
+    P(n | h, s)  ∝  (r + 4 + N/20)^−z · exp(τ·⟨u_hs, v_n⟩ / √d) · [n fits the slot]
 
-with random unit-variance vectors u, v (functions of the seed) and the exponent z (``zipf``, 1). Within a document,
-words of another topic are usually drawn again, so that topics and their weights are visible.
+The vectors u and v have d = DIMENSIONS random components of variance 1, which are functions of the seed. The constant
+τ is SHARPNESS, and the exponent z is ``zipf`` (default: 1). Within a document, words of another topic are usually
+drawn again, so that topics and their weights are visible.
 """
 
 from __future__ import annotations
@@ -164,7 +165,7 @@ class World:
         adjuncts: Vocabulary of the prepositions that any verb can take.
         modifiers: Vocabulary of the prepositions between two nouns.
         kinds: The noun that names all nouns of a sense ("animal"), by sense.
-        held_out: Word forms that occur in no training item of a task.
+        held_out: Word forms that ``suits`` allows only in items of dev and test.
         plural_share: Probability of the plural for each noun.
     """
 
@@ -198,7 +199,10 @@ class World:
         return self.held_out.isdisjoint(forms) == (split == "train")
 
     def context(self, split: str, index: int, purpose: str = "sentence") -> Context:
-        """Return the context of sentence or item ``index`` of a split, which depends on the arguments alone."""
+        """Return the context for drawing sentence or item ``index`` of a split.
+
+        The context is a function of the arguments and of the types, the seed and the exponent of this world.
+        """
         about = key_of("mini-english", "topic", self.seed, self.types, split, purpose, index // DOCUMENT)
         document = random.Random(about)  # noqa: S311
         topic = document.choices(range(len(TOPIC_WEIGHTS)), TOPIC_WEIGHTS)[0]
