@@ -42,5 +42,5 @@ class ProbeSettings(StrictModel):
 
     @property
     def fits(self) -> bool:
-        """True if the probe fits a map on sentence pairs outside the measured ones."""
+        """True if the probe fits a map on sentence pairs outside the measured pairs."""
         return False

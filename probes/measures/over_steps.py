@@ -87,7 +87,7 @@ class OverSteps:
         return tables
 
     def section(self) -> Section:
-        """Return the section of the page, with the tables and a figure of the measures of each unit."""
+        """Return the section of the page, with the notes, the tables and the figures."""
         blocks: list[Block] = [Paragraph(f"Each row is a checkpoint of the run. {FILE} has all measures.")]
         blocks += [Paragraph(note, "note") for note in self.notes]
         blocks += self.tables()
@@ -142,7 +142,8 @@ def over_steps(given: ProbeInput, selected: Mapping[str, ProbeResult], run_all: 
         run_all: Function that runs the probes of an input.
 
     Raises:
-        InputError: A probe fails, or the state of the last checkpoint of the run cannot be read.
+        InputError: A probe fails, or a checkpoint or the sentence pairs cannot be read.
+        DiskError: A probe cannot write a file.
     """
     assert given.run is not None and given.pretrained.run is not None, "only runs have checkpoints"
     config, folder = given.pretrained.run[0], given.run / "checkpoints"

@@ -54,7 +54,9 @@ def read_probe_config(path: Path | None, options: Mapping[str, Any], overrides: 
 
 
 def probe_names(text: str | None, config: type[InputConfig] = ProbeConfig) -> list[str] | None:
-    """Return the probes of a comma-separated list without duplicates. ``all`` selects every probe. None gives None.
+    """Return the probes of a comma-separated list without duplicates, or None if ``text`` is None.
+
+    ``all`` selects every probe. ``config`` is the class of settings that lists the probes.
 
     Raises:
         InputError: A probe is unknown.
@@ -154,12 +156,12 @@ def measure(
             the results of the selected checkpoint are always written.
 
     Returns:
-        The result of each probe, and the results at all checkpoints, which are empty by default.
+        The result of each probe, and the results at all checkpoints, which are empty unless ``checkpoints`` is ``all``.
 
     Raises:
         InputError: A package or a text is missing, or the sentence pairs cannot be used (see ``ProbeInput.check``),
             which is checked before the first probe. The error is also raised if a probe fails.
-        DiskError: The results cannot be written.
+        DiskError: The results or a file of a probe cannot be written.
     """
     given.check()
     found, over = dict[str, ProbeResult](), OverSteps(())
@@ -205,6 +207,7 @@ def run_probe(name: str, given: ProbeInput) -> ProbeResult:
 
     Raises:
         InputError: The probe cannot measure the models or the text (see the function of the probe).
+        DiskError: The probe cannot write a file.
     """
     module, _, function = getattr(given.config, name).run.partition(":")
     found: ProbeResult = getattr(import_module(module), function)(given, given.report)
@@ -212,7 +215,7 @@ def run_probe(name: str, given: ProbeInput) -> ProbeResult:
 
 
 def record(given: ProbeInput, found: Mapping[str, ProbeResult], told: InputConfig | None = None) -> dict[str, Any]:
-    """Return the content of probes.json.
+    """Return the content of probes.json, except for the results at all checkpoints.
 
     Args:
         given: The input of the probes.

@@ -36,7 +36,8 @@ class ProbeInput:
         pretrained: The models and the two languages.
         config: The settings.
         run: The folder of the model if it is a run of synthlang, else None.
-        store: The store for word alignments of an aligner. It is the store of the run or a temporary one.
+        store: The store of the run or a temporary store, for word alignments of an aligner. With None, sentence pairs
+            that need an aligner cannot be read.
         report: Receives the progress.
         text: Sentence pairs that have been read already (None: the settings name the pairs to read).
     """

@@ -62,7 +62,7 @@ def fit_read(
 ) -> tuple[NormalisedMap, ...]:
     """Fit a map for each layer on the fitted sentence pairs of ``given``.
 
-    Memory is layers · d² and one batch.
+    Memory holds layers · d² numbers and one batch.
 
     Args:
         given: The input of the probe.
@@ -72,7 +72,7 @@ def fit_read(
         report: Receives the progress.
 
     Raises:
-        InputError: The maps cannot be fitted (see `fit_layers`).
+        InputError: The sentence pairs cannot be read, or the maps cannot be fitted (see `fit_layers`).
     """
     readers = sides[0].reader, sides[1].reader
     if supervision == "parallel":
@@ -119,17 +119,17 @@ class Static:
     def rotated(self, moves: Role, name: str) -> tuple[StaticVectors, StaticVectors, dict[str, Any]]:
         """Return the vectors of both languages in one space, and the numbers of the fitted rotation for JSON.
 
-        Each language is normalised separately. Then the language ``moves`` is rotated onto the other one (Cao et al.
-        2020, section 3.4). Zero vectors are left out. The vectors of the other language come before those of the source
-        language.
+        Each language is normalised separately. Then the language ``moves`` is rotated onto the other language (Cao et
+        al. 2020, section 3.4). Zero vectors are left out. The other language comes before the source language.
 
         Args:
             moves: The role of the language to rotate.
             name: The key of the settings that an error names.
 
         Raises:
-            InputError: No word pair has a vector on both sides, the vectors have different sizes, the vectors of a
-                language cannot be normalised (see `fit_normaliser`), or a vector is not finite.
+            InputError: No word pair has vectors on both sides, each word pair has a zero vector, the vectors have
+                different sizes, a vector is not finite, or the vectors of a language cannot be normalised (see
+                `fit_normaliser`).
         """
         looked_up = zip(self.vectors, self.corpora, self.pairs, strict=True)
         rows = np.stack([one.rows_of(corpus.form.names or ())[codes] for one, corpus, codes in looked_up])
@@ -178,8 +178,8 @@ def read_static(
         report: Receives the progress.
 
     Raises:
-        InputError: gensim is not installed, the training fails (``train_vectors``), or a file cannot be read or is
-            malformed (``read_vec``).
+        InputError: gensim is not installed, the training fails (see `train_vectors`), a file cannot be read or is
+            malformed (see `read_vec`), or the sentence pairs cannot be read.
     """
     found = []
     for i, (corpus, codes) in enumerate(zip(corpora, wanted, strict=True)):

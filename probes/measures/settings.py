@@ -52,7 +52,7 @@ class InputConfig(StrictModel):
     model2: ModelName | None = None
     """Second model, which reads the other language. Use it to compare two monolingual models."""
     checkpoints: Annotated[Literal["selected", "all"], OmitDefaultFromHash()] = "selected"
-    """Checkpoints of the run to probe: the ``selected`` one, or also ``all`` others that it keeps.
+    """Checkpoints to probe: the ``selected`` checkpoint of the run, or ``all`` checkpoints that it keeps.
 
     In a study, these are the steps that ``checkpoints.at`` and ``checkpoints.archive`` of the pretraining name, and the
     last one. ``words.checkpoints`` has no effect then.
@@ -65,8 +65,8 @@ class InputConfig(StrictModel):
     data: ProbeDataConfig = ProbeDataConfig()
     """Selection of sentence pairs to measure on and to fit on.
 
-    The last ``test`` pairs are left out. The ``dev`` pairs before them are measured, and the ``gap`` pairs before those
-    are left out. Maps are fitted on the last ``sentences`` of the remaining pairs.
+    The last ``test`` pairs are left out. The ``dev`` pairs before the test pairs are measured, and the ``gap`` pairs
+    before the dev pairs are left out. Maps are fitted on the last ``sentences`` of the remaining pairs.
     """
     subword: Literal["start", "end", "mean"] = "end"
     """Subword whose vector represents a word: ``start``, ``end`` (as in Cao et al. 2020), or the ``mean`` of all."""
@@ -117,7 +117,7 @@ class InputConfig(StrictModel):
         return tuple(range(count + 1)) if self.layers is None else numbered(self.layers, count, "layers")
 
     def of(self, kind: type[Settings]) -> Settings:
-        """Return the settings of one probe, whose settings class is ``kind``."""
+        """Return the settings of the probe whose settings class is ``kind``."""
         found = next(value for value in vars(self).values() if isinstance(value, kind))
         assert isinstance(found, kind)
         return found
@@ -127,7 +127,7 @@ class InputConfig(StrictModel):
         return {name: getattr(self, name) for name in self.probes}
 
     def check_installed(self) -> None:
-        """Raise InputError if an optional package that a probe needs is missing."""
+        """Raise InputError if an optional package that a probe to run needs is missing."""
         for name, settings in self.chosen().items():
             try:
                 settings.check_installed()
@@ -155,10 +155,10 @@ class InputConfig(StrictModel):
 
     @property
     def reads_sentences(self) -> bool:
-        """True if a probe needs sentence pairs."""
+        """True if a probe to run needs sentence pairs."""
         return any(settings.reads_sentences for settings in self.chosen().values())
 
     @property
     def fits(self) -> bool:
-        """True if a probe fits a map on sentence pairs outside the measured ones."""
+        """True if a probe to run fits a map on sentence pairs outside the measured pairs."""
         return any(settings.fits for settings in self.chosen().values())

@@ -29,7 +29,7 @@ def retrieval_sentence(values: Values, kind: str, told: str) -> str:
     """Describe word retrieval at the last layer in a sentence.
 
     Args:
-        values: The part of probes.json for this probe.
+        values: The part of probes.json for the probe ``retrieval``.
         kind: The set of word pairs: linked, unlike or counted.
         told: The name of this set in the sentence.
     """
@@ -48,8 +48,8 @@ def retrieval_sentence(values: Values, kind: str, told: str) -> str:
 def distances_sentence(values: Values) -> str:
     """Describe the AUC of translations against unrelated words in a sentence.
 
-    The AUC is that of the probed model under the L2 distance, at the layer of the figures. ``values`` is the part of
-    probes.json for the probe ``distances``.
+    The sentence has the AUC of the probed model under the L2 distance, at the layer of the figures. ``values`` is the
+    part of probes.json for the probe ``distances``.
     """
     model = values["models"][values["model"]]
     auc = next(one["auc"]["mean"] for one in model["layers"] if one["layer"] == model["layer"])
@@ -80,7 +80,7 @@ def _translated(layers: Any) -> float | None:
 
 
 def words_sentence(values: Values) -> str:
-    """Describe the alignment of all measured word types, and of those outside the training dictionary, in a sentence.
+    """Describe in a sentence the alignment of all measured word types, and of types outside the training dictionary.
 
     Without scores, the result is "". ``values`` is the part of probes.json for the probe ``words``.
     """

@@ -1,6 +1,6 @@
 """Correlations within blocks for many samples at once, with permuted or weighted rows.
 
-Every coefficient is the cosine of two vectors of scores. Each block contributes its own part:
+Every coefficient is the cosine of two vectors of scores (Daniels 1944). Each block contributes one part of a vector:
 
     pearson    values minus the mean of their block
     spearman   mid-ranks within the block minus their mean
@@ -33,7 +33,9 @@ NUMBERS = 4_000_000
 
 
 def permuted(x: Floats, y: Floats, blocks: Sequence[Rows], kind: Kind) -> Floats:
-    """Return correlations [r] of x with y. They are NaN if x or y is constant in every block.
+    """Return correlations [r] of x with y. A correlation is NaN if x or y is constant in every block.
+
+    The equation is at the top of this file.
 
     Args:
         x: [r, n] the samples of the first variable, such as permutations of its values.
@@ -47,12 +49,13 @@ def permuted(x: Floats, y: Floats, blocks: Sequence[Rows], kind: Kind) -> Floats
 def weighted(x: Floats, y: Floats, weights: Floats, blocks: Sequence[Rows], kind: Kind) -> Floats:
     """Return correlations [r] of x with y if row i occurs weights[r, i] times.
 
-    A correlation is NaN if x or y is constant in every block among the rows that occur.
+    A correlation is NaN if x or y is constant in every block among the rows that occur. The equation is at the top of
+    this file, with each row counted as often as it occurs.
 
     Args:
         x: [n] the first variable.
         y: [n] the second variable.
-        weights: [r, n] how often each row occurs in each sample, at least 0.
+        weights: [r, n] the number of times that each row occurs in each sample, at least 0.
         blocks: The rows of each block, as indices from 0 to n − 1.
         kind: The coefficient.
     """

@@ -49,10 +49,12 @@ class Correlation:
         blocks: Number of blocks.
         clusters: Number of clusters, without clusters whose rows are all in blocks where x or y is constant.
         r: The correlation, from −1 to 1.
+        p: The two-sided permutation p value, 0 to 1.
+        exact: True if ``p`` is computed from all permutations, and not from a random sample.
         low: Lower bound of the confidence interval of ``r``.
         high: Upper bound of the confidence interval of ``r``.
         level: Confidence level, 0 to 1.
-        reason: The reason for a missing ``r``. In this case p and the bounds are missing without a reason of their own.
+        reason: The reason for a missing ``r``, in which case ``p`` and the bounds are missing, too.
         no_p: The reason for a missing ``p`` of a known ``r``.
         no_interval: The reason for missing bounds of a known ``r``.
     """
@@ -63,9 +65,7 @@ class Correlation:
     clusters: int
     r: float | None = None
     p: float | None = None
-    """Two-sided permutation p value."""
     exact: bool = False
-    """True if ``p`` is computed from all permutations, and not from a random sample."""
     low: float | None = None
     high: float | None = None
     level: float = 0.95
@@ -95,13 +95,13 @@ def correlation(
     hits is the number of random permutations with such an |r| (Phipson & Smyth 2010).
 
     The interval comes from BOOTSTRAP_ROUNDS draws of clusters within their strata (`Units.strata`). Draws in which x
-    or y is constant are left out. For ``pearson`` it is the BCa interval (Efron 1987; Davison & Hinkley 1997, section
-    5.3) with the jackknife over clusters. For rank correlations it is the percentile interval, because BCa cannot
-    correct for the ties of clusters that are drawn twice. Such ties pull draws towards 0, so every interval is
-    extended to include r. With few clusters the interval is too narrow.
+    or y is constant are left out. For ``pearson``, the interval is the BCa interval (Efron 1987; Davison & Hinkley
+    1997, section 5.3) with the jackknife over clusters. For rank correlations, it is the percentile interval, because
+    BCa cannot correct for the ties of clusters that are drawn twice. Such ties pull draws towards 0, so every interval
+    is extended to include r. With few clusters the interval is too narrow.
 
-    A correlation of fewer than three rows, or of a variable that is constant within every block, has no r, p and
-    interval. There is no p if nothing can be permuted. There is no interval for fewer than SMALLEST_BOOTSTRAP clusters,
+    With fewer than three rows, or if a variable is constant within every block, there is no r, no p and no interval.
+    There is no p if nothing can be permuted. There is no interval for fewer than SMALLEST_BOOTSTRAP clusters,
     for Kendall's τ with more than KENDALL_ROWS rows in a block, or if a variable is constant in most draws.
 
     Args:
@@ -114,7 +114,7 @@ def correlation(
         level: The confidence level of the interval, 0 to 1.
 
     Raises:
-        InputError: One of at least three rows has a value that is NaN or infinite.
+        InputError: A value is NaN or infinite. Fewer than three rows are not checked.
     """
     assert 0 < level < 1, level
     left, right = np.asarray(x, np.float64), np.asarray(y, np.float64)
@@ -320,7 +320,7 @@ def _placed(groups: Sequence[Rows], orders: Sequence[Rows], n: int) -> Rows:
 
 
 def drawn_weights(units: Units, rounds: int, random: np.random.Generator) -> Floats:
-    """Draw clusters with replacement within strata, and return how often each point was drawn, [rounds, n]."""
+    """Draw clusters with replacement within strata, and return the number of draws of each point, [rounds, n]."""
     counts = np.zeros((rounds, len(units.rows)))
     for stratum in units.strata:
         picks = random.integers(len(stratum), size=(rounds, len(stratum)))

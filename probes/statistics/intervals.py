@@ -81,11 +81,12 @@ def mean_of(values: Iterable[float | None]) -> float | None:
 
 
 def mean_interval(values: ArrayLike, level: float = 0.95) -> Interval:
-    """Return the mean of n seeds [n] with Student's t interval.
+    """Return the mean of ``values`` [n], such as the scores of n seeds, with Student's t interval.
 
-    The interval is mean ± t((1 + level) / 2; n − 1) · s / √n, where s is the sample standard deviation. Seeds are
-    treated as draws from a normal distribution. Bounds may lie outside the range of the score, which shows that n is
-    too small. ``Interval.shown`` clips them. With one seed, there are no bounds.
+    The interval is mean ± t((1 + level) / 2; n − 1) · s / √n, where s is the sample standard deviation (Student 1908).
+    Values are treated as draws from a normal distribution. Bounds may lie outside the range of the score, which shows
+    that n is too small. ``Interval.shown`` clips them. With one value, there are no bounds. ``level`` is the confidence
+    level, 0 to 1.
 
     Raises:
         InputError: There are no values, or NaN or infinity is among them.
@@ -169,8 +170,8 @@ def bootstrap_difference(
     """Return the difference ``first`` − ``second`` with a bootstrap interval, such as SUP − ZS.
 
     The arguments are as for `bootstrap_metric`. If ``paired``, both sides have the same seeds and items in the same
-    order, and a round draws them once for both. Otherwise each side draws its own seeds and items. The ``n`` of the
-    interval is seeds × items of ``first``. If each side has one seed and one item, there are no bounds.
+    order, and a round draws them once for both. Otherwise seeds and items are drawn for each side separately. The ``n``
+    of the interval is seeds × items of ``first``. If each side has one seed and one item, there are no bounds.
 
     Raises:
         InputError: A side has no values, or NaN or infinity is among them.
@@ -208,7 +209,7 @@ def _draws(shape: tuple[int, ...], random: np.random.Generator, rounds: int, siz
 
 
 def _counted(random: np.random.Generator, n: int) -> NDArray[np.intp]:
-    """Return how often each of n items occurs in n draws with replacement."""
+    """Return the number of times that each of n items occurs in n draws with replacement, [n]."""
     return np.bincount(random.integers(n, size=n), minlength=n)
 
 
@@ -230,7 +231,8 @@ def _interval(mean: float, drawn: Floats, table: Floats, level: float) -> Interv
 def alignment_interval(sums: NDArray[np.int64]) -> tuple[float, float] | None:
     """Return the 95 % bootstrap bounds (low, high) of the alignment error rate (0 to 1) over sentence pairs.
 
-    The result is None for one pair, or if a draw has neither a word alignment nor a sure gold alignment.
+    `error_rate` has the equation, and `bootstrap_metric` computes the interval. The result is None for one pair, or if
+    a draw has neither a word alignment nor a sure gold alignment.
 
     Args:
         sums: [pairs, 4] the counts of each sentence pair, with the columns of ``error_rate``.

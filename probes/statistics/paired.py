@@ -20,26 +20,31 @@ CONSTANT = 1e-9
 
 @dataclass(frozen=True)
 class PairedTest:
-    """The result of a test of b − a: a two-sided p, or a ``reason`` for its absence."""
+    """The result of a test of b − a: a two-sided p, or a ``reason`` for its absence.
+
+    Attributes:
+        difference: The difference b − a, in the unit of the scores.
+        n: Number of items of a t test, or of rows of a permutation test.
+        p: The two-sided p value, 0 to 1, or None if the test is not possible.
+        t: Student's t, or None for a permutation test or a test that is not possible.
+        rounds: Number of permutations, or None for a t test.
+        reason: The reason for a missing p, or None.
+    """
 
     difference: float
-    """The difference b − a, in the unit of the scores."""
     n: int
-    """Number of items of a t test, or of rows of a permutation test."""
     p: float | None = None
-    """Two-sided p value."""
     t: float | None = None
-    """Student's t, or None for a permutation test."""
     rounds: int | None = None
-    """Number of permutations, or None for a t test."""
     reason: str | None = None
 
 
 def paired_t_test(a: ArrayLike, b: ArrayLike) -> PairedTest:
     """Test the differences b − a of items with Student's t, after averaging over seeds.
 
-    t = mean(d) / (s / √n), with n − 1 degrees of freedom. If no item differs, t = 0 and p = 1. A single item that
-    differs, or equal differences ≠ 0 for all items, have neither t nor p, because the spread is not known.
+    t = mean(d) / (s / √n), where d are the n differences and s is their sample standard deviation, with n − 1 degrees
+    of freedom (Student 1908). If no item differs, t = 0 and p = 1. A single item that differs, or equal differences ≠ 0
+    for all items, have neither t nor p, because the spread is not known.
 
     Args:
         a: [items] or [seeds, items], the scores of the first system in percent.
@@ -104,10 +109,15 @@ Correction = Literal["holm", "bh", "none"]
 def corrected(p_values: Sequence[float | None], method: Correction = "holm") -> list[float | None]:
     """Return corrected p values in the same order. A None stays None and does not count as a test.
 
+    For the i-th smallest p₍ᵢ₎ of m values, the corrected value is
+
+        holm   the maximum of (m − j + 1) p₍ⱼ₎ over j ≤ i, but at most 1      (Holm 1979)
+        bh     the minimum of m p₍ⱼ₎ / j over j ≥ i, but at most 1            (Benjamini & Hochberg 1995)
+
     Args:
         p_values: The p values, 0 to 1, or None.
-        method: ``holm`` controls the probability of any false finding (Holm 1979), ``bh`` the expected share of false
-            findings (Benjamini & Hochberg 1995), and ``none`` changes nothing.
+        method: ``holm`` controls the probability of any false finding, ``bh`` controls the expected share of false
+            findings, and ``none`` changes nothing.
     """
     assert method in ("holm", "bh", "none"), method
     known = np.array([p for p in p_values if p is not None], np.float64)

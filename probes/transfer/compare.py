@@ -76,7 +76,7 @@ class Comparison:
     about: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return all attributes except ``about``, for JSON."""
+        """Return all attributes except ``about`` by name, and the ``format`` of the result, for JSON."""
         lists = {name: list(getattr(self, name)) for name in ("files", "rows", "left_out")}
         return {"format": FORMAT, **{name: value for name, value in vars(self).items() if name != "about"}, **lists}
 

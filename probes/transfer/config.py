@@ -92,7 +92,7 @@ class HeadConfig(StrictModel):
     kind: Literal["linear", "crf", "bilstm_crf"] = "linear"
     """Head for words: ``linear``, ``crf``, or ``bilstm_crf`` with two BiLSTM layers (Kulshreshtha et al. 2020)."""
     pooler: Annotated[bool | Literal["roberta"], OmitDefaultFromHash()] = False
-    """Layers below the linear map of the row (nli): none, BERT's pooler (``true``), or those of ``roberta``'s head.
+    """Layers below the linear map of the row (nli): none, BERT's pooler (``true``), or RoBERTa's head (``roberta``).
 
     BERT's pooler is a dense layer and tanh, with the weights of the checkpoint. An adjusted model takes them from the
     model before the adjustment. If the checkpoint has no pooler, the weights are initialised randomly. RoBERTa's head
@@ -204,7 +204,7 @@ class ContinualConfig(StrictModel):
 
 
 class TransferConfig(StrictModel):
-    """A task, its data and the settings of fine-tuning. The defaults are those of ALIGN-MLM, appendix H."""
+    """A task, its data and the settings of fine-tuning. The defaults follow ALIGN-MLM, appendix H."""
 
     smoke: ClassVar[Mapping[str, Any]] = {
         "train_items": 64,
@@ -217,7 +217,7 @@ class TransferConfig(StrictModel):
     task: TaskName = "pos"
     """Downstream task."""
     language: LanguageSpec | None = None
-    """Target language: its name in the run, or a derived language (null: the first derived one of the run).
+    """Target language: its name in the run, or a derived language (null: the first derived language of the run).
 
     In a study, null is also the only other language of a run without derived languages.
     """
@@ -452,7 +452,9 @@ def combinations(config: TransferConfig) -> list[tuple[str, TransferConfig]]:
 
 
 def check_tried(config: TransferConfig, counts: Iterable[int]) -> None:
-    """Check every combination of the search, and its layers against models with ``counts`` layers.
+    """Check every combination of the search, and that models have the layers that it reads.
+
+    ``counts`` has the number of layers of each model.
 
     Raises:
         InputError: A combination is not allowed, ``best`` exceeds the number of combinations, a model lacks a layer, or
@@ -472,12 +474,13 @@ def check_tried(config: TransferConfig, counts: Iterable[int]) -> None:
 def check_decoder(config: TransferConfig, is_causal: bool) -> None:
     """Check settings that a decoder cannot have, in which a token sees no later token. Other models pass.
 
-    Every combination of the search is checked. Settings that the task does not read are never an error.
+    ``is_causal`` is True for a decoder. Every combination of the search is checked. Settings that the task does not
+    read are never an error.
 
     Raises:
-        InputError: The model is a decoder (``is_causal``), and words are read at their first subword, which does not
-            see the later subwords. The error is also raised if continual learning pulls only the tokens before
-            sentences, which see no word, or if a combination of the search is not allowed.
+        InputError: A decoder would read words at their first subword, which does not see the later subwords, or
+            continual learning would pull only the tokens before sentences, which see no word. For any model, the error
+            is also raised if a combination of the search is not allowed.
     """
     reads_words = config.rotation is not None or "features.subword" in TASKS[config.task].settings
     firsts = [tried.features.subword == "first" for _, tried in combinations(config)]

@@ -17,10 +17,11 @@ from synthlang.rng import key_of
 
 
 class Continual:
-    """The loss α · (L + λR) on ``config.rows`` pairs per step, which keeps the alignment during fine-tuning.
+    """The alignment loss α · (L + λR) of continual learning, on ``config.rows`` pairs in each step.
 
-    The terms L and R are those of `AlignmentLoss`. The pairs are single word pairs or sentence pairs, by
-    ``config.sample``. The pairs and the dropout of a step depend only on (seed, step).
+    Source: The Impact of Cross-Lingual Adjustment, equation 2. `AlignmentLoss` has the terms L and R. A pair is a
+    sentence pair or a single word pair, as ``config.sample`` selects. The pairs and the dropout of a step depend only
+    on (seed, step).
 
     Args:
         config: The settings, with the weight α.

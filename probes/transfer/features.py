@@ -44,7 +44,7 @@ def pick_words(states: Tensor, words: Tensor, subword: str, whole: Tensor) -> Te
 def word_slots(words: Tensor, subword: str, whole: Tensor) -> Tensor:
     """Return the columns [r, 1 + k] to read: ``whole`` [r, 1], then one column of each word in ``words`` [r, k, 2].
 
-    It is the last column of the word for the ``subword`` last, and the first column otherwise.
+    The column of a word is its last column for the ``subword`` last, and its first column otherwise.
     """
     return torch.cat([whole, words[..., 1 if subword == "last" else 0]], dim=1)
 
@@ -67,8 +67,9 @@ class Features(nn.Module):
 
     The state of a row is that of ``<s>``, or of the last token in a decoder. A batch without words gives the states of
     all columns, [r, w, width], with the state of the row in column 0. Unused weights, such as the output layer and
-    the layers above the last one that is read, are not trained. New layers on top have the proportions of the model.
-    Their weights are drawn from PyTorch's random generator.
+    the layers above the last layer that is read, are not trained. The new layers on top (``config.top_layers``) are
+    like the layers of the model. If layers are concatenated, they are as many times as wide. Their weights are drawn
+    from PyTorch's random generator.
 
     Args:
         bodies: The pretrained model for each role. The models are copied, so the originals do not change.
@@ -188,7 +189,7 @@ class Features(nn.Module):
 
 
 def _new_layer(body: LanguageModel, parts: int) -> Layer:
-    """Return a layer like those of the model but ``parts`` times as wide, initialised as in RoBERTa."""
+    """Return a layer like the layers of the model, but ``parts`` times as wide and initialised as in RoBERTa."""
     shape = body.shape
     sizes = {name: parts * getattr(shape, name) for name in ("heads", "hidden", "feed_forward")}
     layer = Layer(ModelConfig(**shape.model_dump() | sizes | {"layers": 1}), body.epsilon)
@@ -201,7 +202,7 @@ def _new_layer(body: LanguageModel, parts: int) -> Layer:
 
 
 class TaskModel(nn.Module):
-    """Features and a head.
+    """The model of a task: the features, and a head that reads them.
 
     Methods take the result of `Features.read` as argument ``read``, so that cached states are not computed again.
 

@@ -145,7 +145,7 @@ class _Fit:
     Attributes:
         model: The model with its head.
         train: The training items.
-        dev: The dev sets, of which the first one is that of `fine_tune`.
+        dev: The dev sets. The first set is the argument ``dev`` of `fine_tune`.
         metric: The metric on the dev sets.
         config: The settings.
         seed: The seed of the order of rows and of the dropout.
@@ -312,7 +312,7 @@ class Progress:
         ``say`` shows a warning for each damaged state that is skipped.
 
         Raises:
-            InputError: Every saved state is damaged, or the state belongs to another fit.
+            InputError: Every saved state is damaged or of another version, or the state belongs to another fit.
         """
         path = None if self.folder is None else latest_checkpoint(self.folder, say)
         if path is None:
@@ -350,7 +350,7 @@ class Progress:
         save_checkpoint(self.folder, weights, optimizer, state, KEPT)
 
     def _weights(self) -> nn.Module:
-        """Return the weights for a checkpoint: the best ones, and during the fit also the current ones."""
+        """Return the weights for a checkpoint: the best weights, and during the fit also the current weights."""
         if self.finished:
             return _Weights({"best": self.trained})
         return _Weights({"now": self.trained, "best": self._best})

@@ -28,8 +28,8 @@ SCHEMA = pa.schema({**COLUMNS, **dict.fromkeys(("id", "gold", "prediction"), pa.
 def seed_record(result: SeedResult, metric: str) -> dict[str, Any]:
     """Return the result of one seed for JSON: scores of the main metric, Δ, all scores, and records of the fits.
 
-    Scores are in percent. The keys ``parent``, ``sup`` and ``zs`` have the score of ``metric``, or None for a test that
-    was not run. ``delta`` is None without ``sup``.
+    Scores are in percent. The keys ``parent``, ``sup`` and ``zs`` have the score of the main metric ``metric``, or None
+    for a test that was not run. ``delta`` is None without ``sup``.
     """
     main = {key: result.scores[key][metric] if key in result.scores else None for key in KEYS}
     delta = None if main["sup"] is None else round(main["sup"] - main["zs"], DIGITS)  # type: ignore[operator]
@@ -49,7 +49,8 @@ class ResultFile:
         name: The fingerprint of the transfer.
 
     Raises:
-        InputError: The file exists and is not a result of this transfer, or its file of predictions cannot be read.
+        InputError: The file exists and cannot be read or is not a result of this transfer, or its file of predictions
+            cannot be read.
     """
 
     def __init__(self, path: Path, name: str) -> None:
@@ -70,7 +71,12 @@ class ResultFile:
     def add(self, transfer: Transfer, result: SeedResult) -> None:
         """Add a seed and write both files, predictions first, so that every seed in the JSON file has predictions.
 
+        Args:
+            transfer: The transfer, whose settings, data and baseline are written.
+            result: The result of the seed.
+
         Raises:
+            InputError: The task cannot encode a set (see ``Task.encode``).
             DiskError: A file cannot be written.
         """
         self.seeds[result.seed] = seed_record(result, transfer.main.name)
@@ -140,8 +146,9 @@ def summary(metric: Metric, parts: Sequence[Predictions], name: str) -> dict[str
     """Return the mean over seeds in percent for each test and for Δ, with two 95 % intervals.
 
     ``low`` and ``high`` come from a crossed bootstrap over seeds and items, and account for both as random.
-    ``seeds_low`` and ``seeds_high`` are Student's t interval over seeds only, or null for one seed. If a search keeps
-    several settings, each of them counts as a seed. Δ is missing without the test ``sup``.
+    ``seeds_low`` and ``seeds_high`` are Student's t interval over seeds only, or None for one seed. If a search keeps
+    several settings, each setting counts as a seed. ``runs`` is the number of such seeds. Δ is missing without the test
+    ``sup``.
 
     Args:
         metric: The main metric.
@@ -206,7 +213,7 @@ def read_predictions(path: Path) -> list[Predictions]:
     """Read the predictions that `write_predictions` wrote.
 
     Raises:
-        InputError: The file cannot be read, its columns differ from those of predictions, or a value is not JSON.
+        InputError: The file cannot be read, does not have the columns of predictions, or has a value that is not JSON.
     """
     try:
         table = pq.read_table(path)

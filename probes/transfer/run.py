@@ -109,8 +109,9 @@ class Transfer:
         shared: Folders for fits that other transfers need as well, by the language of training.
 
     Raises:
-        InputError: The maps or the dictionary of a rotation cannot be read, ``features.subword`` does not suit a
-            decoder, the task has no such main metric or rules of scoring, or the training set has too few labels.
+        InputError: The maps or the dictionary of a rotation cannot be read, or the settings do not suit a decoder (see
+            `check_decoder`). The error is also raised if the task has no such main metric or rules of scoring, or if
+            the training set has too few labels.
     """
 
     def __init__(
@@ -147,7 +148,8 @@ class Transfer:
 
         Raises:
             InputError: Aligned text, the maps or the dictionary of a rotation, the model f⁰ of continual learning, or
-                the model with the weights of the pooler cannot be read.
+                the model with the weights of the pooler cannot be read. The error is also raised if f⁰ has another
+                vocabulary than the model.
         """
         settings = resolved(self.config, lambda _: None)  # the content of data counts, not its paths
         readers = self.pretrained.source, self.pretrained.target
@@ -278,8 +280,9 @@ class Transfer:
                 `model_folders`.
 
         Raises:
-            InputError: A loss or a weight is not finite, a fit in ``folder`` is damaged, aligned text cannot be read,
-                or the model cannot be built (see `build`).
+            InputError: The model cannot be built (see `build`) or fine-tuned (see `fine_tune`), or a set cannot be
+                encoded (see ``Task.encode``). The error is also raised if continual learning cannot use the aligned
+                text, the model f⁰ or the two languages (see `Continual`).
             DiskError: A fit or a model cannot be written.
         """
         kept = self._tuned(seed, folder)
@@ -320,8 +323,7 @@ class Transfer:
             the dev set.
 
         Raises:
-            InputError: A loss or a weight is not finite, a fit in ``folder`` is damaged, aligned text cannot be read,
-                or the model cannot be built (see `build`).
+            InputError: Fine-tuning is not possible for a reason that `run` lists.
             DiskError: A fit cannot be written.
         """
         label, _, model, fitted = self._tuned(seed, folder)[0]
@@ -396,8 +398,9 @@ class Transfer:
             seed: The seed of the new weights.
 
         Raises:
-            InputError: A model lacks a layer, two models differ in hidden size, or a rotation cannot be fitted. The
-                error is also raised if the model with the weights of the pooler cannot be read.
+            InputError: A model lacks a layer, two models differ in hidden size, or a rotation cannot be read or fitted
+                (see `fit_rotation`). The error is also raised if the model with the weights of the pooler cannot be
+                read.
         """
         also = () if config.continual is None else config.continual.loss.layers
         with torch.random.fork_rng(devices=[]):
@@ -423,7 +426,8 @@ class Transfer:
 
         Raises:
             InputError: The task rejects a set, nothing in a set can be read or scored, nearly all tokens of a set are
-                unknown, no label of a set occurs in training, or a setting that a search tries does not suit the model.
+                unknown, or no label of a set occurs in training. The error is also raised if a setting that a search
+                tries is not allowed or does not suit the model (see `check_tried`).
         """
         roles: tuple[Role, ...] = ("source", "target") if self.data.has_target_train else ("source",)
         sets = [(name, trained) for names, trained in self.tests.values() for name in names]

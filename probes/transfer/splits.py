@@ -109,9 +109,9 @@ def open_splits(config: TransferConfig, text: str | None, length: int) -> tuple[
         length: Number of tokens that the model reads at once.
 
     Raises:
-        InputError: A source cannot be opened or has no such split, ``train`` is missing although ``text`` is None, a
-            test set is also a training or dev set, or the config has an unknown metric or a length above that of the
-            model.
+        InputError: A source cannot be opened or has no such split, ``train`` is missing although ``text`` is None, or a
+            test set is also a training or dev set. The error is also raised if the config has an unknown metric or
+            unknown rules of scoring, or a length above ``length``.
     """
     opener = _Opener(config, text, length)
     target = config.target
@@ -126,12 +126,13 @@ def open_splits(config: TransferConfig, text: str | None, length: int) -> tuple[
 def open_training(config: TransferConfig, text: str | None, length: int) -> tuple[Task, Splits]:
     """Open the task, and the training and dev sets of the source language.
 
-    The arguments are those of `open_splits`. If no dev set is named and the training source has none, the result has
-    only ``train``.
+    `open_splits` explains the arguments. If no dev set is named and the training source has none, the result has only
+    ``train``.
 
     Raises:
-        InputError: A source cannot be opened or has no such split, ``train`` is missing although ``text`` is None, or
-            the config has an unknown metric or a length above that of the model.
+        InputError: A source cannot be opened or has no such split, or ``train`` is missing although ``text`` is None.
+            The error is also raised if the config has an unknown metric or unknown rules of scoring, or a length above
+            ``length``.
     """
     opener = _Opener(config, text, length)
     return opener.task, opener.splits(opener.train, config.dev, None)
@@ -268,7 +269,8 @@ def trained_in(config: TransferConfig, pretrained: Pretrained, splits: Splits) -
     """Derive the training and dev sets in ``config.train_language``, if it is given. The test set does not change.
 
     Raises:
-        InputError: A set lacks a column that the language needs, or the text for its word counts cannot be read.
+        InputError: A set lacks a column that the language needs, or the language cannot be bound to the word counts of
+            a text (see `bind_language`).
     """
     if config.train_language is None:
         return splits
@@ -327,9 +329,10 @@ def load_data(config: TransferConfig, pretrained: Pretrained, report: Report = s
     """Read all sets, and derive the sets of a derived target language.
 
     Raises:
-        InputError: The sets cannot be opened (see `open_splits`), or a set cannot be read, has no items or lacks a
-            column that a language needs. The error is also raised if the parser cannot be used (see `annotated`), the
-            model lacks a language of ``dev_also``, or the test sets of ``mixed`` are not translations of each other.
+        InputError: The sets cannot be opened (see `open_splits`), or a set cannot be read, has too few items or lacks a
+            column that a language needs. The error is also raised if the parser cannot be used (see `annotated`), a
+            language cannot be derived (see `bind_language` and `derive_task`), the model lacks a language of
+            ``dev_also``, or the test sets of ``mixed`` are not translations of each other.
     """
     task, (splits, own, also) = open_splits(config, pretrained.text, pretrained.length)
     languages = _derived_languages(config, pretrained)
@@ -426,8 +429,8 @@ def load_training(config: TransferConfig, pretrained: Pretrained, report: Report
     """Load the training and dev sets of the source language only.
 
     Raises:
-        InputError: The sets cannot be opened (see `open_training`), the parser cannot be used (see `annotated`), or a
-            set cannot be read, has no items or lacks a column that the training language needs.
+        InputError: The sets cannot be opened (see `open_training`), the parser cannot be used (see `annotated`), a set
+            cannot be read or has too few items, or the sets cannot be derived (see `trained_in`).
     """
     task, splits = open_training(config, pretrained.text, pretrained.length)
     languages = [] if config.train_language is None else [config.train_language]

@@ -61,7 +61,7 @@ class CkaConfig(ProbeSettings):
     pooling: Pooling = "mean"
     """Items to compare: sentences by the ``mean`` of their tokens or by the ``first`` token, or aligned ``words``."""
     random: tuple[Random, ...] = ("target", "both")
-    """Lower references, in which a model with random weights reads the ``target`` language (figure 7) or ``both``.
+    """Lower references: models with random weights read the ``target`` language (figure 7) or ``both`` languages.
 
     With ``both``, the similarity comes from the tokens alone. An empty list means no such reference.
     """

@@ -73,10 +73,11 @@ def paired_states(
 
 
 def random_model(body: LanguageModel, key: int) -> LanguageModel:
-    """Return a model of the same shape with random weights: matrices normal(0, init_std), biases 0, norm weights 1.
+    """Return a model of the shape of ``body`` with random weights, as before pretraining.
 
-    The weights depend only on the shape and on ``key``, the key of the random draw. The model is in evaluation mode on
-    the device of ``body``.
+    Matrices are drawn from normal(0, init_std), biases are 0, and norm weights are 1. In GPT-2, the output matrices of
+    attention and feed-forward are then divided by √(2 · layers). The weights depend only on the architecture of
+    ``body`` and on ``key``, the key of the random draw. The model is in evaluation mode on the device of ``body``.
     """
     tables = body.embeddings
     drawn = type(body)(
@@ -97,8 +98,9 @@ def random_model(body: LanguageModel, key: int) -> LanguageModel:
 def random_pairing(given: ProbeInput, pairing: Pairing, both: bool) -> Pairing:
     """Replace the model of the left side, or of both sides, by a model with random weights.
 
-    The shape of a model does not change, and its weights depend only on the shape and the seed of the config. If one
-    model reads both languages, one random model does so as well.
+    ``both`` is True to replace the model of the right side as well. The architecture of a model does not change, and
+    its weights depend only on the architecture and on the seed of the config. If both languages share a model, they
+    also share the random model.
     """
 
     def read_by(side: LanguageSide, body: LanguageModel) -> LanguageSide:

@@ -37,8 +37,9 @@ def cka_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
 
     Raises:
         InputError: The sentence pairs cannot be read, there are fewer than 2 sentences or aligned words, states are not
-            finite, or the pooling does not suit a decoder. The error is also raised if the model ``paraphrase`` cannot
-            be opened, lacks a layer, or has other subwords than the word alignments.
+            finite, the pooling does not suit a decoder, or the disk is full. The error is also raised if a model lacks
+            a layer of the config, or if the model ``paraphrase`` cannot be opened or has other subwords than the word
+            alignments.
     """
     settings = given.config.of(CkaConfig)
     settings.check_pooling(given.body("source").causal or given.body("target").causal)

@@ -131,11 +131,11 @@ class Sums:
 class CKA:
     """Collector of states that computes linear CKA, ‖YᵀX‖² / (‖XᵀX‖ ‖YᵀY‖), for all pairs of layers.
 
-    The method ``result`` may be called at any time.
+    The equation is from Kornblith et al. 2019. The method ``result`` may be called at any time.
 
-    There are P = L · R + L + R pairs of layers, because each layer is also paired with itself. Their products take
-    8 P d d′ bytes. If the products and a block of all layers exceed ``memory``, states are stored in temporary files,
-    which ``result`` reads once for each group of pairs that fits.
+    There are P = L · R + L + R pairs of layers, because each layer is also paired with itself. For d = d′, their
+    products take about 8 P d² bytes. If the products and a block of all layers exceed ``memory``, states are stored in
+    temporary files, which ``result`` reads once for each group of pairs that fits.
 
     Args:
         left_layers: Number L of left layers.
@@ -237,8 +237,8 @@ class CKAResult:
 
     Attributes:
         biased: [L, R] float64, the biased CKA from 0 to 1, or NaN if it is undefined.
-        debiased: [L, R] float64, the debiased CKA, which is at most 1 and about 0 for unrelated layers. It is None with
-            fewer than 4 sentences.
+        debiased: [L, R] float64, the debiased CKA, which is at most 1 and about 0 for unrelated layers, or NaN if it is
+            undefined. With fewer than 4 sentences, the attribute is None.
         n: Number of sentences.
         undefined: Reasons for NaN, one line for each layer and reason.
     """

@@ -61,7 +61,7 @@ class DistancesConfig(ProbeSettings):
     pairs: int = Field(default=40, ge=2, le=MOST_PAIRS)
     """Number of word pairs in the picture.
 
-    The pairs are a random sample of the most frequent ones, of which there are ten times as many. One occurrence of
+    The pairs are a random sample of the most frequent pairs, from a pool that is ten times as large. One occurrence of
     each pair is shown. If parts of speech are known, only open classes are used.
     """
 

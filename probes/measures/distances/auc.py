@@ -57,7 +57,8 @@ class Influence:
 def placements(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     """Return the placements v [n] of ``a`` [n] and w [m] of ``b`` [m] (DeLong, DeLong & Clarke-Pearson 1988).
 
-    v is P(a < b) + ½ P(a = b) over all of ``b``, and w is the same probability over all of ``a``. Both have the mean A.
+    v is P(a < b) + ½ P(a = b) over all of ``b``, and w is the same probability over all of ``a``. The mean of v and the
+    mean of w are the AUC.
     """
     return 1 - _below(a, b), _below(b, a)
 
@@ -70,7 +71,9 @@ def _below(values: Floats, others: Floats) -> Floats:
 
 
 def auc(a: Floats, b: Floats) -> float:
-    """Return the AUC of two samples [n] and [m], which is A = P(a < b) + ½ P(a = b).
+    """Return the AUC of two samples ``a`` [n] and ``b`` [m], which is P(a < b) + ½ P(a = b).
+
+    The AUC is Mann & Whitney's U / (n m).
 
     >>> auc(np.array([1.0, 2.0]), np.array([2.0, 3.0]))
     0.875
@@ -82,9 +85,9 @@ def standard_error(influence: Influence) -> float | None:
     """Return the standard error of an estimate from clustered word pairs, or None with only one sentence.
 
     The error is √V with V = G / (G − 1) Σ ψ_p ψ_q over all word pairs p, q that share a sentence (Obuchowski 1997;
-    Fafchamps & Gubert 2007, equation 2.6). G is the number of sentences. Let S_c be the sum of ψ over the pairs with
-    sentence c. Then Σ_c S_c² counts p, q once for each shared sentence, so products of pairs that share both sentences
-    are subtracted once.
+    Fafchamps & Gubert 2007, equation 2.6). G is the number of sentences, and ψ are the contributions ``values``. Let
+    S_c be the sum of ψ over the pairs with sentence c. Then Σ_c S_c² counts p, q once for each shared sentence, so
+    products of pairs that share both sentences are subtracted once.
 
     V may be 0 or negative, and with fewer than FEW sentences it is too small on average. In these cases V is at least
     the variance clustered by the first sentence only, which is conservative.
@@ -110,8 +113,8 @@ def clustered_interval(influence: Influence, *, share: bool = False) -> Interval
     """Return the estimate with a t interval of G − 1 degrees of freedom, where G is the number of sentences.
 
     The bounds are the estimate ± t · `standard_error`, at the level LEVEL. With ``share``, the estimate lies between 0
-    and 1, and the interval is computed on log odds to stay in this range. The bounds are None with only one sentence,
-    or for a share of exactly 0 or 1.
+    and 1, and the interval is computed on log odds (delta method) to stay in this range. The bounds are None with only
+    one sentence, or for a share of exactly 0 or 1.
     """
     error, value = standard_error(influence), influence.estimate
     n = len(np.unique(np.concatenate([influence.first, influence.second])))

@@ -29,13 +29,20 @@ RELATED, UNRELATED = 0, 1
 
 
 def shares(contributions: Tensor) -> Tensor:
-    """Return the share |cᵢ| / Σⱼ |cⱼ| of each contribution cᵢ, [d]. If every contribution is 0, all shares are 0."""
+    """Return the share |cᵢ| / Σⱼ |cⱼ| of each of the ``contributions`` c [d], [d].
+
+    If every contribution is 0, all shares are 0. The shares follow Timkey & van Schijndel 2021, equation 4, but with
+    absolute values (see the top of this file).
+    """
     size = contributions.abs()
     return size / size.sum() if size.any() else size
 
 
 def largest(contributions: Tensor, top: int) -> Tensor:
-    """Return the ``top`` dimensions with the largest shares, in descending order. Ties go to the lower number."""
+    """Return the indices [top] of the dimensions with the largest shares of ``contributions`` [d], largest first.
+
+    Ties go to the lower index. If ``top`` exceeds d, all d indices are returned.
+    """
     return torch.sort(shares(contributions), descending=True, stable=True).indices[:top]
 
 
@@ -63,9 +70,10 @@ class ContributionSums:
                 self._sums[1, kind, layer] += (1 / size.where(size > 0, 1)) @ x.mul_(y)
 
     def means(self) -> Tensor:
-        """Return the mean contributions over the pairs of each kind, [distances, kinds, layers, d] float64.
+        """Return the mean contribution of each dimension, [distances, kinds, layers, d] float64.
 
-        The distances are l2 and cosine, and the kinds are related and unrelated pairs.
+        The distances are l2 and cosine, and the kinds are related and unrelated pairs. The equations are at the top of
+        this file. At least one block must have been added.
         """
         assert self._sums is not None, "no pairs yet"
         return self._sums / self._counts.clamp(min=1)[:, None, None]
@@ -78,7 +86,8 @@ class Top:
     Attributes:
         count: Number of the dimensions.
         share: Sum of the shares of these dimensions over unrelated pairs, from 0 to 1.
-        of_sum: The part that these dimensions have of the signed sum over all dimensions, or None if the sum is 0.
+        of_sum: The sum of the contributions of these dimensions over unrelated pairs, divided by the sum over all
+            dimensions. It is None if the latter sum is 0.
         related_share: Sum of the shares of these dimensions over related pairs, from 0 to 1.
         auc_without: The AUC without these dimensions.
     """
@@ -98,8 +107,8 @@ class Dominance:
         layer: The number of the layer.
         distance: The kind of distance: l2 or cosine.
         mean: The mean squared L2 distance, or the mean cosine, of unrelated pairs.
-        dimensions: The indices of the ten largest dimensions over unrelated pairs, largest first. Vectors of fewer
-            than ten dimensions give all of them.
+        dimensions: The indices of the ten dimensions with the largest shares over unrelated pairs, largest first, or of
+            all dimensions if there are fewer.
         shares: The shares of these dimensions.
         auc: The AUC with all dimensions.
         tops: The largest dimensions taken together, for each count in the settings.

@@ -81,7 +81,7 @@ def open_other(model: str, given: ProbeInput, name: str) -> Pretrained:
 
     Args:
         model: A run, a folder or a name on Hugging Face.
-        given: The input of the probe.
+        given: The input of the probe, whose languages the model reads.
         name: The key of the model in ``distances.before``, for errors.
 
     Raises:
@@ -271,6 +271,11 @@ def pair_blocks(batches: Iterable[Linked], seed: int, block: int = BLOCK) -> Ite
     section 5.4: words of unpaired sentences). It depends only on the seed and the position in the stream. Two models
     that read the same stream therefore get the same pairs, for any batches. Memory is 2 · ``block`` pairs and a batch.
 
+    Args:
+        batches: The word pairs, batch by batch.
+        seed: The seed of the draw.
+        block: Number of word pairs in a block. The last block may have up to twice as many.
+
     Raises:
         InputError: Vectors contain NaN or infinity, all vectors of a layer are zero, or the stream has fewer than two
             sentence pairs.
@@ -330,7 +335,7 @@ def unrelated(sentence: NDArray[np.int64], key: int, number: int = 0) -> tuple[N
 
 
 def _regrouped(batches: Iterable[Linked], block: int) -> Iterator[Linked]:
-    """Regroup word pairs into batches of ``block``. The last batch has fewer than twice as many."""
+    """Regroup word pairs into batches of ``block`` pairs. The last batch has fewer than 2 · ``block`` pairs."""
     waiting: list[Linked] = []
     for batch in batches:
         waiting += [batch] if len(batch) else []

@@ -45,9 +45,9 @@ class ChosenPairs:
 def choose(shared: SharedText, pairs: int, seed: int) -> ChosenPairs:
     """Draw word pairs from the most frequent ones, and one word alignment for each.
 
-    A word is paired with the word that it is aligned with most often, and each word occurs in one pair. Words without a
-    letter are left out. If the right side has parts of speech, words that mostly belong to a closed class are left out,
-    too.
+    A right word is paired with the left word that it is aligned with most often, and each word occurs in one pair.
+    Right words without a letter are left out. If the right side has parts of speech, right words that mostly belong to
+    a closed class are left out, too.
 
     Args:
         shared: The measured sentence pairs with their word alignments.
@@ -129,6 +129,8 @@ def pictures(
     seed: int,
 ) -> tuple[dict[str, Any], list[Drawing], list[str]]:
     """Return JSON values by model, the figures, and notes on pictures that cannot be drawn.
+
+    A model whose picture cannot be drawn has the value None.
 
     Args:
         vectors: Name of a model → vectors [n, d] of the left and of the right words.

@@ -36,8 +36,8 @@ def distances_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     Raises:
         InputError: The sentence pairs cannot be read, the models differ in hidden size or in the number of layers that
             are read, or ``distances.layer`` is not read. A model in ``before`` causes the error if it has the name of
-            the probed model, cannot be opened or cannot read the text. The error is also raised if vectors contain NaN,
-            or aligned words give no unrelated pairs (see `pair_blocks`).
+            the probed model, or cannot be opened. The error is also raised if the models cannot read the same words
+            (see `shared_text`), or if the vectors cannot be compared (see `pair_blocks`).
     """
     config = given.config.of(DistancesConfig)
     name = config.name or given.pretrained.name
@@ -99,7 +99,8 @@ def _measure(
     """Return the distances in a model, and the vectors for its picture.
 
     Raises:
-        InputError: The vectors cannot be measured (see `pair_blocks`). The error names the model.
+        InputError: The layers do not match (see `_layers`), or the vectors cannot be measured (see `pair_blocks`). The
+            error names the model.
     """
     try:
         of_target, of_source, at = _layers(given)

@@ -20,7 +20,7 @@ from synthlang.errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """The results of one model.
+    """The distances and the largest dimensions in one model.
 
     Attributes:
         name: Name of the model.
@@ -74,7 +74,7 @@ def figures(measured: Sequence[Measured], bins: int) -> list[Drawing]:
     """Draw the histograms of each distance, the AUC by layer, and the AUC without the largest dimensions.
 
     The probed model is the last one in ``measured``. With several models, there is a figure of the AUC for each kind of
-    distance, and otherwise one figure. The AUC without the largest dimensions is that of the probed model, and is drawn
+    distance, and otherwise one figure. The AUC without the largest dimensions is drawn for the probed model only, and
     only if it was measured. ``bins`` is the number of bins of the histograms.
     """
     main = measured[-1]

@@ -68,10 +68,11 @@ def maps_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     has the scores without a map and without normalisation.
 
     Raises:
-        InputError: The models differ in hidden size or in the number of layers that are read, the sentence pairs or a
-            file cannot be read, a dictionary has no pair of words of the text, or states are NaN. The error is also
-            raised if a map cannot be fitted (see `fit_layers`), static vectors or embeddings cannot be measured (see
-            `static_of` and `embedding_scores`), or ``maps.save`` has other content than maps or cannot be written.
+        InputError: The models differ in hidden size or in the number of layers that are read. The sentence pairs or a
+            file cannot be read. The dictionary has no pair of words of the text. States contain NaN or infinity. A map
+            cannot be fitted (see `fit_layers`). Static vectors or embeddings cannot be measured (see `static_of`,
+            `static_scores` and `embedding_scores`). The folder ``maps.save`` has other content than maps.
+        DiskError: The maps cannot be written.
     """
     measured = _prepare(given)
     config, width, layers = measured.config, given.body("source").shape.hidden, measured.layers

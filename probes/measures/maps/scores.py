@@ -68,13 +68,14 @@ def word_scores(x: Tensor, y: Tensor, dictionary: Dictionary, report: Report) ->
 def context_scores(x: Tensor, y: Tensor, links: NDArray[np.int64], among: str, report: Report) -> Values:
     """Return the accuracy of retrieving aligned words in context: {score: {direction: percent}}.
 
-    The scores and the directions are those of `word_scores`.
+    `word_scores` explains the scores and the directions.
 
     Args:
         x: [n, d] vectors of the words of the source language.
         y: [m, d] vectors of the words of the other language.
         links: [q, 2] the rows of ``x`` and ``y`` that are aligned.
-        among: The candidates: "all" rows that are not zero, or only the "linked" rows, which are aligned.
+        among: The candidates: "all" for the rows that are not zero and the aligned rows, or "linked" for the aligned
+            rows only.
         report: Receives the progress.
 
     Raises:

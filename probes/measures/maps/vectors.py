@@ -55,7 +55,7 @@ class MeasuredText:
 
 
 def measured_text(given: ProbeInput, files: SentenceFiles | None) -> MeasuredText:
-    """Return the text to measure on.
+    """Return the measured sentence pairs, and the sentences of ``files`` if they are given.
 
     Raises:
         InputError: The sentence pairs cannot be read, or none is left to measure on. The error is also raised if the
@@ -98,7 +98,7 @@ def _read_files(given: ProbeInput, files: SentenceFiles) -> tuple[tuple[Sentence
 
 
 def layer_groups(count: int, width: int, dictionary: Dictionary, text: MeasuredText) -> list[range]:
-    """Cut ``count`` layers into groups whose vectors need at most AT_ONCE bytes. A group has at least one layer.
+    """Cut ``count`` layers into groups whose vectors need about AT_ONCE bytes at most. A group has at least one layer.
 
     ``width`` is the number of dimensions of a vector. ``dictionary`` and ``text`` determine the number of vectors.
     """
@@ -109,7 +109,7 @@ def layer_groups(count: int, width: int, dictionary: Dictionary, text: MeasuredT
 
 
 def read_vectors(sides: Sides, dictionary: Dictionary, fitted: Rows, text: MeasuredText, report: Report) -> Vectors:
-    """Return the vectors to measure on, at the layers of the sides.
+    """Return the vectors of words and sentences (see ``Vectors``) at the layers of the sides.
 
     Args:
         sides: The other language and the source language, with the layers to read.

@@ -97,7 +97,7 @@ def static_scores(
 
 
 def _type_vectors(sides: Sequence[StaticVectors], dictionary: Dictionary) -> tuple[Tensor, Tensor]:
-    """Return the candidate vectors [types, d] of both languages, with zeros for missing ones."""
+    """Return the candidate vectors [types, d] of both languages, with zeros for words without a vector."""
     left, right = (one.vectors_of(dictionary.words(side)) for side, one in enumerate(sides))
     return left, right
 
@@ -105,7 +105,7 @@ def _type_vectors(sides: Sequence[StaticVectors], dictionary: Dictionary) -> tup
 def _missed_words(dictionary: Dictionary, left: Tensor, right: Tensor) -> dict[str, int]:
     """Count the measured words without a vector, and the measured words whose translations have no vector.
 
-    ``left`` [types, d] has the vectors of the other language, and ``right`` [types, d] those of the source language.
+    ``left`` and ``right`` [types, d] are the vectors of the other language and of the source language.
     """
     there = [(rows != 0).any(1).numpy() for rows in (left, right)]
     found: dict[str, int] = {}

@@ -58,7 +58,7 @@ def check_items(settings: MinimalPairsConfig, text: str | None, _other: str | No
 
     Args:
         settings: The settings of the probe.
-        text: The pretraining text in the source language, or None if it is not known.
+        text: The spec of the pretraining text in the source language, or None if it is not known.
         natural: True if the other language is natural.
 
     Raises:
@@ -75,7 +75,9 @@ def read_items(given: ProbeInput) -> tuple[dict[Role, TaskBatch], dict[str, int]
     """Return the pairs of each language, and counts of pairs left out by reason.
 
     Raises:
-        InputError: Pairs are not known, cannot be read, lack a column that the language needs, or none is left.
+        InputError: Pairs are not known, cannot be opened (see `open_items`) or read, lack a column that the language
+            needs, or cannot be derived (see `bind_language` and `derive_task`). The error is also raised if no pair is
+            left.
     """
     settings, pretrained = given.config.of(MinimalPairsConfig), given.pretrained
     language = pretrained.target.language

@@ -33,7 +33,7 @@ class ScoredPairs:
 
     @property
     def scores(self) -> Floats:
-        """Log probability of the grammatical and of the ungrammatical sentence, [pairs, 2]."""
+        """Log probability of the grammatical and of the ungrammatical sentence in nats, [pairs, 2]."""
         found: Floats = self.scored.sentences[self.batch.texts]  # a text is a sentence
         return found
 

@@ -26,8 +26,8 @@ def minimal_pairs_probe(given: ProbeInput, report: Report = silent) -> ProbeResu
     """Score minimal pairs in the source language and in the other language.
 
     Raises:
-        InputError: Pairs are not known or cannot be read (see `read_items`), nearly all tokens are unknown, no pair is
-            left, or a log probability is NaN.
+        InputError: Pairs are not known, cannot be read (see `read_items`) or cannot be scored (see `score`), no pair is
+            left, or a log probability is NaN or infinite.
     """
     config = given.config.of(MinimalPairsConfig)
     batches, counts = read_items(given)

@@ -29,7 +29,8 @@ def tables(measured: Sequence[ScoredPairs], rows: Rows, difference: Interval | N
     Args:
         measured: The scored pairs of each language.
         rows: The surprisal by position, by the name of the language.
-        difference: The accuracy of the source language minus that of the other language, or None if it is not known.
+        difference: The accuracy in the source language minus the accuracy in the other language, in points, or None if
+            it is not known.
     """
     return [
         _accuracies(measured, difference),

@@ -114,5 +114,5 @@ class RetrievalConfig(ProbeSettings):
 
     @property
     def fits(self) -> bool:
-        """True if a rotation is fitted on sentence pairs outside the measured ones."""
+        """True if a rotation is fitted on sentence pairs outside the measured pairs."""
         return self.rotation is not None or self.static is not None

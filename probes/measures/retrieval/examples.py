@@ -45,21 +45,21 @@ def examples_of(
 ) -> list[dict[str, Any]]:
     """Return occurrences of ``words`` of the source language, each with the nearest word of the other language.
 
-    The keys of an example are ``word`` and ``nearest``, their sentences ``sentence`` and ``in`` with the word in
-    guillemets, the similarity ``csls``, and ``linked``, which is true if the two words are aligned. Without a nearest
-    word, ``nearest``, ``in`` and ``csls`` are None. At most SHOWN occurrences of each word are returned.
+    An example has the words ``word`` and ``nearest``. Their sentences are ``sentence`` and ``in``, with the word in
+    guillemets. The key ``csls`` has the similarity, and ``linked`` is true if the two words are aligned. Without a
+    nearest word, ``nearest``, ``in`` and ``csls`` are None. At most SHOWN occurrences of each word are returned.
 
     Args:
         corpora: The sentences of the left and the right side.
         one: The candidates and word alignments.
-        vectors: The vectors of the candidates of both sides.
-        rows: The row of each candidate in ``vectors``.
+        vectors: [n, d] and [m, d], the vectors of the left and of the right side.
+        rows: The row of each candidate of each side in ``vectors``.
         words: The words of the source language.
         k: Number of neighbours in the densities of CSLS.
         report: Receives the progress.
 
     Raises:
-        InputError: A vector has NaN or infinity.
+        InputError: A vector has NaN or infinity, or ``k`` is less than 1.
     """
     asked = asking(corpora[1], one.right, words)
     at = torch.from_numpy(rows[1][np.searchsorted(one.right, asked)])

@@ -71,17 +71,18 @@ class _Measured:
 def retrieval_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     """Measure the accuracy at every layer, by part of speech and by difference of frequency rank.
 
-    All scores are in percent (0 to 100), or None without words to measure. The queries of ``forward`` are words of the
-    source language, and those of ``backward`` are words of the other language. The ``difference`` of a bin of ``ranks``
-    is the median of the bin, but at least 1.
+    All scores are in percent (0 to 100), or None without words to measure. The queries are words of the source language
+    in ``forward``, and words of the other language in ``backward``. The ``difference`` of a bin of ``ranks`` is the
+    median of the bin, but at least 1.
 
     The vectors of all layers are stored in temporary files. Memory holds the vectors of one layer, or parts of a large
     layer. Fitting a rotation needs 2 · layers · d² numbers more. Static vectors are in memory as a whole.
 
     Raises:
-        InputError: The sentence pairs cannot be read, fewer than two of them are measured, a vector is not finite, or
-            the parser cannot be used (see `tags_of`). The error is also raised if the models cannot be compared, a map
-            cannot be fitted, or static vectors cannot be used (see `source_of`).
+        InputError: The sentence pairs cannot be read, fewer than two of them are measured, a vector is not finite, the
+            parser cannot be used (see `tags_of`), or the disk is full. The error is also raised if the models cannot be
+            compared, a map cannot be fitted, or static vectors cannot be used (see `source_of`).
+        DiskError: The cache of parses cannot be written.
     """
     config, text, rows = given.config.of(RetrievalConfig), given.aligned.text, np.sort(given.measured)
     if len(rows) < 2:

@@ -60,11 +60,11 @@ class Items:
     """The candidates of both sides, and the aligned word pairs.
 
     Attributes:
-        left: [n] words of the left corpus that have a vector, ascending.
-        right: [m] words of the right corpus that have a vector, ascending.
-        links: [q, 2] the left and the right word of each pair.
+        left: [n] indices of the candidates in the left corpus, ascending. Each candidate has a vector.
+        right: [m] indices of the candidates in the right corpus, ascending.
+        links: [q, 2] indices of the left and the right word of each pair.
         sets: For each set of pairs, the mask [q] of its members.
-        lost: [q] the mask of pairs with a word that has no vector. These count as not found.
+        lost: [q] the mask of pairs with a word that has no vector. Such pairs count as not found.
         counts: Number of words and pairs left out, by reason.
     """
 
@@ -144,7 +144,7 @@ def _candidates(
 def _sets(
     text: LinkedWords, links: Numbers, fitted: Numbers, config: RetrievalConfig, counts: _Drops
 ) -> dict[Pairs, Mask]:
-    """Return a mask of the word alignments ``links`` [n, 2] in each set, and count those that are left out."""
+    """Return a mask of the word alignments ``links`` [n, 2] in each set, and count the omitted alignments."""
     left, right = (types[links[:, i]] for i, types in enumerate(text.types))
     unlike, counted = np.ones(len(links), bool), np.ones(len(links), bool)
     if config.exact_matches == "drop":

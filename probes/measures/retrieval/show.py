@@ -38,7 +38,7 @@ def kinds_of(settings: RetrievalConfig) -> Kinds:
 def tables(values: Values, names: Names, kinds: Kinds) -> list[Table]:
     """Return the tables of accuracy by layer (one for each variant) and by part of speech, and the table of examples.
 
-    Without parts of speech or without examples, the table of them is left out.
+    Without parts of speech, their table is left out, and likewise without examples.
 
     Args:
         values: The part of probes.json for this probe.

@@ -59,6 +59,8 @@ class Source:
 def source_of(given: ProbeInput, measured: NDArray[np.int64], report: Report = silent) -> Source:
     """Return the source of vectors that the settings select. Maps are fitted here.
 
+    ``measured`` [n] has the indices of the measured sentence pairs, ascending.
+
     Raises:
         InputError: The sentence pairs cannot be read, a model lacks a layer, the models differ in hidden size or in the
             number of layers that are read, or a map cannot be fitted (see `fit_layers`). The error is also raised if

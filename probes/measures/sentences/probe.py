@@ -41,7 +41,7 @@ class Measured:
     Attributes:
         name: Name of the language.
         text: The sentences.
-        scored: Their scores, token by token.
+        scored: The scores of the tokens, words and sentences of ``text``.
         rows: [n] the indices of the sentences that have a score.
         totals: [n] the log probability of each of these sentences in nats.
         sizes: [n, 3] the number of tokens of each of these sentences, and the numbers of words and bytes of its source
@@ -67,6 +67,8 @@ class Measured:
 
     def of_sentences(self) -> Interval:
         """Return the geometric mean of exp(−Σ log p / tokens) over sentences (Kallini et al. 2024).
+
+        The interval is Student's t interval of the mean of −Σ log p / tokens, mapped by exp.
 
         Raises:
             InputError: A log probability is NaN or infinite.
@@ -98,8 +100,8 @@ def sentences_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     """Score the sentences of a text in the source language and in the other language.
 
     Raises:
-        InputError: A text cannot be read (see `read_texts`), nearly all of its tokens are unknown, no sentence is left,
-            or a log probability is NaN or infinite.
+        InputError: A text cannot be read (see `read_texts`) or scored (see `score`), no sentence is left, or a log
+            probability is NaN or infinite.
     """
     config, counts = given.config.of(SentencesConfig), Counter[str]()
     measured: dict[Role, Measured] = {}
@@ -233,7 +235,7 @@ def position_lines(measured: Sequence[Measured]) -> Drawing | None:
 
 
 def sentence_table(one: Measured) -> pa.Table:
-    """Return a row for each scored sentence, with the log probabilities of the sentence, its words and its tokens.
+    """Return a table of the scored sentences, with the log probabilities of sentences, words and tokens.
 
     Log probabilities are in nats. The column ``source`` has the sentence in its source spelling.
     """

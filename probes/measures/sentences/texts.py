@@ -22,7 +22,7 @@ ORDER = ("dev", "test", "train")
 
 @dataclass(frozen=True, eq=False)
 class LanguageText:
-    """Sentences in a language.
+    """The sentences to score in one language, with their source spelling.
 
     Attributes:
         corpus: The sentences.
@@ -44,7 +44,8 @@ def read_texts(given: ProbeInput) -> dict[Role, LanguageText]:
 
     Raises:
         InputError: A text cannot be read, has no sentence, or lacks a split or a column that a language needs. The
-            error is also raised if only affected sentences are wanted and a language does not flag them.
+            error is also raised if a language cannot be derived (see `bind_language`), or if only affected sentences
+            are wanted and a language does not flag them.
     """
     settings, pretrained = given.config.of(SentencesConfig), given.pretrained
     spec = settings.text or pretrained.text
@@ -92,8 +93,8 @@ def check_text(settings: SentencesConfig, text: str | None, other: str | None, n
 
     Args:
         settings: The settings of the probe.
-        text: The pretraining text in the source language, or None if it is not known.
-        other: The pretraining text in a natural other language, or None if there is none.
+        text: The spec of the pretraining text in the source language, or None if it is not known.
+        other: The spec of the pretraining text in a natural other language, or None if there is none.
         natural: True if the other language is natural.
 
     Raises:

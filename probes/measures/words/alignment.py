@@ -29,7 +29,7 @@ BANDS = (100, 1000, 5000)
 
 
 def alignment_of_run(run: Path, config: PretrainConfig, store: Store, report: Report = silent) -> dict[str, Any]:
-    """Return `probe_alignment` for the final weights of a finished run.
+    """Return `probe_alignment` for the checkpoint that the config of a finished run selects.
 
     Args:
         run: The folder of the run.
@@ -38,7 +38,9 @@ def alignment_of_run(run: Path, config: PretrainConfig, store: Store, report: Re
         report: Receives the progress of reading the data.
 
     Raises:
-        InputError: The run or its data cannot be read, the checkpoint is damaged or gone, or embeddings contain NaN.
+        InputError: The run or its data cannot be read, the checkpoint is damaged or gone, or the alignment cannot be
+            measured (see `probe_alignment`).
+        DiskError: A dictionary cannot be stored.
     """
     _, artifacts = open_run(run, config, report)
     return probe_alignment(trained_model(run, config, artifacts), config, artifacts, store)
@@ -56,10 +58,11 @@ def probe_alignment(
 ) -> dict[str, Any]:
     """Return the alignment of each language in percent, over all types, dictionary types and held-out types.
 
-    Types are the ids, except special ones, that occur in the training text of both languages. ``in_dictionary`` refers
-    to the dictionary of the config, even if no objective used it, so that objectives are compared on the same types. If
-    a language has the vocabulary of the source language and there is no dictionary, there are no word pairs. Then
-    ``scores`` and ``candidates`` are null, and ``bands`` is empty.
+    Alignment is the share of types whose nearest embedding in the other language is their translation (Tang et al.
+    2022, see ``pretrain/alignment.py``). Types are the ids, except special ids, that occur in the training text of both
+    languages. ``in_dictionary`` refers to the dictionary of the config, even if no objective used it, so that
+    objectives are compared on the same types. If a language has the vocabulary of the source language and there is no
+    dictionary, there are no word pairs. Then ``scores`` and ``candidates`` are null, and ``bands`` is empty.
 
     ``candidates`` has the numbers of embedding rows among which translations are searched, for the source language
     (``parent``) and the ``other`` language. A row of both languages is also counted as ``shared``. It is a candidate
@@ -84,6 +87,7 @@ def probe_alignment(
     Raises:
         InputError: Embeddings contain NaN or infinity, or a dictionary that no term reads cannot be built (see
             `build_id_dictionary`).
+        DiskError: Such a dictionary cannot be stored.
     """
     dictionary = artifacts.dictionary
     if dictionary is None and any(len(c.pairs) for c in artifacts.candidates):
@@ -128,15 +132,19 @@ def _language(
 
 
 def candidate_numbers(candidates: tuple[NDArray[np.int64], NDArray[np.int64]], shared: int) -> dict[str, int]:
-    """Return the number of candidates of the source language (``parent``), of the other one, and of ``shared`` ones.
+    """Return the numbers of candidates of the source language (``parent``) and of the ``other`` language.
 
-    ``candidates`` has the ids of the candidates of both languages, the source language first.
+    The result also has the number ``shared``. ``candidates`` has the ids [n] and [m] of the candidates, the source
+    language first. ``shared`` is the number of embedding rows that are candidates of both languages.
     """
     return {"parent": len(candidates[0]), "other": len(candidates[1]), "shared": shared}
 
 
 def zero_rows(credits: WordCredits, names: tuple[str, str]) -> dict[str, int]:
-    """Return the number of zero rows among the candidates of each language that has any."""
+    """Return the number of zero rows among the candidates of each language, without languages that have none.
+
+    ``names`` are the names of the source and the other language.
+    """
     return {f"rows of zeros, {name}": n for name, n in zip(names, credits.zeros, strict=True) if n}
 
 

@@ -12,7 +12,7 @@ FOUND = Measure("percent", "word types", PERCENT)
 TYPES = Measure("word types", "word types", AT_LEAST_ZERO)
 DIRECTIONS: Tree = {"forward": FOUND, "backward": FOUND, "mean": replace(FOUND, main=True)}
 SCORES: Tree = {ANY: {"cosine": DIRECTIONS, "csls": DIRECTIONS}}
-"""The scores of each subset of words: all, those in the dictionary, and held-out ones."""
+"""The scores of each subset of words: all words, dictionary words and held-out words."""
 
 
 def _ranks(band: Mapping[str, Any]) -> str:

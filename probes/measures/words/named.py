@@ -77,8 +77,9 @@ def words_of_dictionary(given: ProbeInput, name: str, report: Report) -> ProbeRe
         report: Receives the progress.
 
     Raises:
-        InputError: The file cannot be read or has a line without two words, no pair is left, the embeddings have
-            different sizes or contain NaN, or the data of a run cannot be read.
+        InputError: The file cannot be read or has a line without two words, no pair is left, or the embeddings have
+            different sizes or contain NaN. The error is also raised if the data of a run cannot be read, or if the
+            transforms of a language work on tokens of another tokenizer.
     """
     sides = _candidates(given, "source"), _candidates(given, "target")
     pairs, counts, use = _pairs(user_path(name), sides, given.same_model)

@@ -33,13 +33,14 @@ SUBSETS = ("all", "in_dictionary", "held_out")
 
 
 def words_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
-    """Measure the alignment of word embeddings with those of their translations, in percent (0 to 100).
+    """Measure the alignment of the embeddings of words and of their translations, in percent (0 to 100).
 
     Raises:
-        InputError: The language is the source language or not a language of the run, embeddings contain NaN, or the
-            state of the last checkpoint of a run cannot be read. The error is also raised if the settings name no
-            dictionary although the model is not from a run or a second model reads the target language, or if a
-            dictionary cannot be used (see `words_of_dictionary`).
+        InputError: The language is the source language or not a language of the run, the alignment cannot be measured
+            (see `probe_alignment`), or the state of the last checkpoint of a run cannot be read. The error is also
+            raised if a dictionary cannot be used (see `words_of_dictionary`). Without a dictionary in the settings,
+            the error is raised for a model that is not from a run, and for a second model.
+        DiskError: A dictionary cannot be stored.
     """
     opened = (
         given.pretrained.run if given.same_model else None
@@ -97,7 +98,7 @@ def _of_run(
 def _over_checkpoints(
     run: Path, config: PretrainConfig, artifacts: Artifacts, measured: Callable[..., dict[str, Any]], report: Report
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the scores of each checkpoint, and notes on damaged ones.
+    """Return the scores of each checkpoint, and notes on damaged checkpoints.
 
     An entry is ``{"step": step, "languages": {language: scores}}``. Only checkpoints that the config of the run keeps
     are read.

@@ -88,10 +88,10 @@ def _words(articles: str, wide: bool, letters: bool) -> Callable[[str], list[str
 def answer_metrics(answers: str = "squad") -> dict[str, Metric]:
     """Return the metrics of answers: F1 and exact match, and accuracy over unanswerable questions.
 
-    F1 is 2 · common words / (words of the gold answer + words of the prediction). F1 and exact match are over all
-    questions, and over answerable ones only (``…_has_answer``). Of several gold answers, the one with the best score
-    counts. For an unanswerable question, only an empty prediction is correct. ``answers`` names the rules of
-    normalisation (`rules_of`).
+    F1 is 2 · common words / (words of the gold answer + words of the prediction) (Rajpurkar et al. 2016). F1 and exact
+    match are over all questions, and over answerable questions only (``…_has_answer``). Of several gold answers, the
+    answer with the best score counts. For an unanswerable question, only an empty prediction is correct. ``answers``
+    names the rules of normalisation (`rules_of`).
 
     Raises:
         InputError: The rules are unknown.
@@ -110,7 +110,7 @@ def answer_metrics(answers: str = "squad") -> dict[str, Metric]:
 def _scores(
     rules: Rules, compare: Compare, counted: tuple[bool, ...]
 ) -> Callable[[Sequence[Any], Sequence[Any]], list[float]]:
-    """Return a function that scores items. ``counted`` selects answerable (True) and unanswerable (False) ones."""
+    """Return a function that scores items. ``counted`` selects answerable (True) and unanswerable (False) items."""
 
     def scores(gold: Sequence[Any], predictions: Sequence[Any]) -> list[float]:
         return [

@@ -122,7 +122,7 @@ class Head(nn.Module, ABC):
 
 
 READS = 512
-"""Default maximum length of a row in tokens, which is that of BERT and RoBERTa."""
+"""Default maximum length of a row in tokens: the length that BERT and RoBERTa read."""
 
 
 class Task(ABC):
@@ -208,7 +208,7 @@ class Task(ABC):
         """Raise InputError if rows of the configured length cannot hold any input of the task.
 
         Args:
-            bert: True if a row has the special tokens of BERT, False for those of RoBERTa.
+            bert: True if a row has the special tokens of BERT, False if it has the special tokens of RoBERTa.
         """
 
     def main_metric(self) -> Metric:

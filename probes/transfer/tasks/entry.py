@@ -15,7 +15,7 @@ class TaskEntry:
 
     Attributes:
         place: The class of the task as ``module:class``. The module is imported when the task runs.
-        settings: The dotted keys of TransferConfig that have an effect on some tasks only, this one included.
+        settings: The dotted keys of TransferConfig that have an effect on this task, but not on every task.
         pairs: True if an item has two texts. They may be in different languages (``mixed``).
     """
 

@@ -107,7 +107,10 @@ class TagHead(Head):
         self.crf = None if config.kind == "linear" else Crf(classes)
 
     def scores(self, states: Tensor, mask: Tensor) -> Tensor:
-        """Return the scores [r, k, classes] of states [r, 1 + k, d] and a mask [r, k], or the emissions of a CRF."""
+        """Return the scores [r, k, classes] of k words, which are the emissions if the head has a CRF.
+
+        ``states`` are [r, 1 + k, d], and ``mask`` [r, k] is False for padding.
+        """
         words = states[:, 1:]
         if self.lstm is not None:
             words = self.lstm(words, mask)

@@ -120,7 +120,7 @@ def longest_first(a: Ints, b: Ints, room: int) -> tuple[Ints, Ints]:
 
 @dataclass(frozen=True, eq=False)
 class PairRows:
-    """Rows of two texts.
+    """Rows of tokens with two texts each.
 
     Attributes:
         ids: The tokens of each field.

@@ -91,12 +91,12 @@ class Parsing(WordTask):
         return ParserHead(hidden, len(names), self.config.head, root_relation=names.index(root))
 
     def metrics(self) -> dict[str, Metric]:
-        """Return attachment scores.
+        """Return attachment scores in percent.
 
             las               share of words with the correct head and relation up to ":" (CoNLL 2018)
             uas               share of words with the correct head
             las_subtypes      share of words with the correct head and whole relation
-            …_without_punct   the same without words whose gold UPOS tag is PUNCT
+            …_without_punct   share without words whose gold UPOS tag is PUNCT
 
         Words are given, so precision and recall of CoNLL 2018 are equal. ``score.punctuation`` decides which scores
         come first. A predicted head −1 is an error, and words with the gold head −1 do not count.
@@ -254,9 +254,9 @@ class ParserHead(Head):
         return y if words is None else words.pad(y)
 
     def loss(self, states: Tensor, batch: Batch) -> Tensor:
-        """Return the mean cross entropy of heads plus that of relations at the gold heads, in nats.
+        """Return the mean cross entropy of heads plus the mean cross entropy of relations at the gold heads, in nats.
 
-        The means are over words with a head, and over words with a head and a relation.
+        The first mean is over words with a head, and the second mean is over words with a head and a relation.
         """
         heads = batch.targets["heads"].masked_fill(~batch.mask, NO_LABEL)
         relations = batch.targets["relations"].masked_fill(heads < 0, NO_LABEL)

@@ -139,7 +139,7 @@ class AnswerExamples(PairExamples):
         windows: The windows, in tokens of the context of the item.
         context: The tokens and words of all contexts.
         answer: [rows, 2] the first and the last token of the first gold answer within the window, or (−1, −1) if the
-            window does not contain all of it.
+            window does not contain the whole answer.
         no_answer: True if training has unanswerable questions, so that "" may be predicted.
     """
 
@@ -288,10 +288,12 @@ def longest_question(length: int, stride: int, separators: int) -> int:
 def best_answer(start: Ints, size: Ints, found: Sequence[Sequence[Candidate]]) -> Candidate:
     """Return the best span of one item as (score, first, last), or (−∞, 0, −1) without candidates.
 
-    A span counts only in the window where it has most context. If no candidate meets this condition, all count. Ties go
-    to the first window. The released script for SQuAD (Devlin et al. 2019, ``max_context``) chooses the window by the
-    first token of the span only. With small overlaps, that window often lacks the end of the answer, so that the answer
-    could never be predicted.
+    A span counts only in the window where it has most context. If no candidate meets this condition, all candidates
+    count. Ties go to the first window.
+
+    The released script for SQuAD (Devlin et al. 2019, ``max_context``) chooses the window by the first token of the
+    span only. With small overlaps, that window often lacks the end of the answer, so that the answer could never be
+    predicted.
 
     Args:
         start: [windows] the first token of each window.

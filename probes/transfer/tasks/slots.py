@@ -104,7 +104,7 @@ class Slots(WordTask):
 
 @dataclass(frozen=True, kw_only=True)
 class SlotsExamples(TagExamples):
-    """Encoded utterances.
+    """Encoded utterances with slot tags and an intent each.
 
     Attributes:
         intents: The names of the intents that can be predicted.

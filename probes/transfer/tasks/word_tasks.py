@@ -53,7 +53,7 @@ class LabelledWords:
         offsets: [items + 1] the first word of each item.
         starts: [words of corpus] for each word, the position in its text of the first word of its sentence, from 0.
         columns: [words, 2] the first and the last column of the subwords of each word.
-        read: [words] True if the word has subwords, and all of them are in the row.
+        read: [words] True if the word has subwords, and all its subwords are in the row.
         counts: Number of words that were not read or have no label, by reason.
     """
 
