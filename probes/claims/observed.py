@@ -51,7 +51,7 @@ class ModelFingerprints(NamedTuple):
 Replicate = tuple[ModelSeeds, int | None]
 """Model and fine-tuning seed."""
 Replicates = dict[Replicate, float]
-"""Replicate → value. NaN is a value, so that notes can name what is left out."""
+"""Replicate → value. NaN is a value, so that notes can name the replicates that are left out."""
 
 
 class Measured(dict[Replicate, float]):
@@ -93,7 +93,7 @@ class Results:
         """Index a table of measurements.
 
         Args:
-            table: The table of a study, or ``pooled`` tables of several.
+            table: The table of a study, or the ``pooled`` tables of several studies.
             later: Named axes of seeds that the pretraining does not depend on.
         """
         self._table = table

@@ -23,7 +23,7 @@ from probes.statistics import Floats
 
 CLAIMS = 20
 SHARED = 0.5
-"""Share of the variance that belongs to the model, whatever the comparison."""
+"""Share of the variance over models that all comparisons of a claim have in common."""
 PAPERS = 200
 EFFECTS = (0.5, 1.0, 1.5, 2.0)
 PROCEDURES: Sequence[tuple[str, Sequence[int], bool]] = (

@@ -391,7 +391,7 @@ class Claim(StrictModel):
     id: str = Field(min_length=1)
     """Name of the claim, unique in its file."""
     claim: str = Field(min_length=1)
-    """The sentence."""
+    """The claim as a sentence."""
     source: str
     """The place in the paper."""
     paper: str = ""

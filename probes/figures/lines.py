@@ -46,7 +46,7 @@ NOT_A_LOSS = {
 OF_ADJUSTMENT = ("pull", "hold")
 """Terms of an adjustment, which are distances or squared distances per word (Cao et al. 2020, section 3.3)."""
 DISTANCES = ("related", "unrelated")
-"""Measures that are logged during an adjustment (Impact, section 5.4)."""
+"""Measures that are logged during an adjustment ("The Impact of Cross-Lingual Adjustment", section 5.4)."""
 ALIGNMENT = ("alignment", "alignment_held_out")
 CURVE_POINTS = 300
 """Maximum number of points of a curve. More points are not visible at the width of the figure, and enlarge the page."""

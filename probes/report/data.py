@@ -76,7 +76,7 @@ class Cell:
 
     @property
     def folder(self) -> Path | None:
-        """The folder of the model, or None if the cell has none or the folder is not in the store."""
+        """The folder of the model, or None if the cell has no model or the folder is not in the store."""
         return self._at_hand(self.of / self.run) if self.run else None
 
     def stage(self, name: str) -> Path | None:
@@ -218,7 +218,7 @@ def _whole(cells: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
 
 
 def titled(table: pd.DataFrame) -> list[str]:
-    """Return the names of the measures in a table that are declared with a title, each once."""
+    """Return the names of those measures in a table whose declaration has a title, each once."""
     known = ((name, measure_of(name)) for name in table["measure"].unique())
     return [name for name, measure in known if measure is not None and measure.title]
 

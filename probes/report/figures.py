@@ -64,6 +64,9 @@ class FigureBudget:
             most: Largest number of these figures.
             where: Text before the note, or "".
             what: Noun for the figures in the note.
+
+        Returns:
+            A block with the figures and a block with the note, each only if it has content.
         """
         figures = [draw() for draw in wanted[: self.take(len(wanted), most)]]
         blocks: list[Block] = [Figures(figures)] if figures else []

@@ -49,7 +49,7 @@ class Findings:
         page: The first page.
         pages: All pages.
         figures: The files of the figures.
-        studies: Names of all archived studies, also of unfinished ones, which no page shows.
+        studies: Names of all archived studies, including unfinished studies, whose results no page shows.
     """
 
     page: Path
@@ -86,12 +86,17 @@ def write_findings(folder: Path, page: Path) -> Findings:
 
     The pages show finished studies. SVG files in ``folder``/figures that no page shows are deleted.
 
+    Args:
+        folder: The folder with the archived studies, the texts and the figures.
+        page: The file of the first page, beside which the other pages are written.
+
     Raises:
         InputError: No study is archived, or an archived study or its claims cannot be read. The error is also raised if
             a text cannot be read, belongs to no archived study or paper, or names a figure that does not exist. It is
             also raised if all values of a drawn measure under a condition are NaN or infinite, or if ``check_page``
             refuses a page.
         DiskError: A file cannot be written.
+        pydantic.ValidationError: A threshold of a study does not have the form of ``Threshold``.
     """
     archived = read_archive(folder / STUDIES)
     if not archived:

@@ -40,7 +40,7 @@ CURVES = 2
 SCATTERS = 3
 """Largest number of scatters, one for each task."""
 MAPS = 4
-"""Largest number of maps. There is one for each label of the other axes."""
+"""Largest number of maps. There is a map for each measure and each combination of labels of the other axes."""
 UNKNOWN = "The perplexity of the source language is not known."
 Numbers = Sequence[tuple[JudgedNumber, Interval]]
 """Printed numbers, each with our number and its interval."""
@@ -67,12 +67,13 @@ class Gallery:
 
         Args:
             whose: The paper or the study.
-            names: Tables of the paper, kinds of figures, or ``KIND of STUDY``. Without names, the table with most of
-                our numbers is drawn. If there is no such table, the first figures of the studies are drawn.
+            names: Tables of the paper, kinds of figures, or ``KIND of STUDY``. Without names, the table for which we
+                have the most numbers is drawn. If there is no such table, the first figures of the studies are drawn.
 
         Raises:
             InputError: There is no figure with such a name, the claims of a study cannot be read, or all values of a
                 drawn measure under a condition are NaN or infinite.
+            pydantic.ValidationError: A threshold of a study does not have the form of ``Threshold``.
         """
         studies = [name for name, study in self.archived.items() if whose in (name, *papers_of(study))]
         counts = Counter[str]()

@@ -35,7 +35,7 @@ class Picture(StrictModel):
     """A figure of an archived study or of a paper's table."""
 
     figure: str = ""
-    """The table of the paper, the kind of figure, or ``KIND of STUDY`` (default: the first figure of the page)."""
+    """The table of the paper, the kind of figure, or ``KIND of STUDY`` (default: as in ``Gallery.figures``)."""
     number: int = Field(default=1, ge=1)
     """The number of the figure among the figures with this name."""
     alt: str = Field(default="", max_length=250)
@@ -96,6 +96,7 @@ def overview_sections(text: Overview, gallery: Gallery, pages: Mapping[str, str]
     Raises:
         InputError: A paper or the claims of a study cannot be read, the text names a figure that does not exist, or all
             values of a drawn measure under a condition are NaN or infinite.
+        pydantic.ValidationError: A threshold of a study does not have the form of ``Threshold``.
     """
     verdicts = {paper: [claim.main for claim in of.claims if claim.was_run] for paper, of in gallery.compared.items()}
     parts = [Section("Setup", [Paragraph(text.setup)])] if text.setup else []

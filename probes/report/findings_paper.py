@@ -98,6 +98,7 @@ def paper_sections(paper: str, gallery: Gallery, reading: Reading) -> list[Secti
     Raises:
         InputError: The paper or the claims of a study cannot be read, no figure has one of the names, or all values of
             a drawn measure under a condition are NaN or infinite.
+        pydantic.ValidationError: A threshold of a study does not have the form of ``Threshold``.
     """
     told, studies = about(paper, gallery.archived), studies_of(paper, gallery.archived)
     citation = [Paragraph(told.citation)] if told.citation else []
@@ -128,6 +129,7 @@ def study_sections(names: Sequence[str], gallery: Gallery, readings: Mapping[str
     Raises:
         InputError: The claims of a study cannot be read, no figure has one of the names, or all values of a drawn
             measure under a condition are NaN or infinite.
+        pydantic.ValidationError: A threshold of a study does not have the form of ``Threshold``.
     """
     for name in names:
         study, own = gallery.archived[name], readings.get(name, Reading())

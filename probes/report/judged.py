@@ -75,7 +75,7 @@ class PoolVerdict(Verdict):
 
     @property
     def over(self) -> str:
-        """The number of models or other replicates behind ``ours``, in words, or "" if it is 0."""
+        """The number of models or other replicates behind ``ours``, in words, or "" if the number is 0."""
         return counted(self.n, self.unit) if self.n else ""
 
     @property
@@ -97,7 +97,7 @@ class PoolVerdict(Verdict):
 
     @property
     def p_values(self) -> str:
-        """The p values for the claim and against it, and the adjusted ones that decide a confirmed verdict, in words.
+        """The p values for and against the claim in words, and the adjusted p values that decide a confirmed verdict.
 
         The text is a dash if no comparison was run.
         """

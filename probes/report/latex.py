@@ -29,7 +29,7 @@ ENDS = ("", " low", " high", " n")
 
 
 def csv_table(table: Table) -> str:
-    """Return a table as CSV, with the rows and columns that the page leaves out.
+    """Return a table as CSV, including the rows and columns that the page leaves out.
 
     Integers are in full. Other numbers have six significant digits. A column with an interval in any row becomes
     four columns: mean, lower bound, upper bound and n.

@@ -30,7 +30,7 @@ Cells = dict[tuple[str, str], float]
 
 
 def maps(material: Material) -> Section | None:
-    """Return the section of heat maps over the last two axes of numbers, or None if the grid has fewer such axes.
+    """Return the section of heat maps over the last two axes of numbers, or None if fewer than two axes have numbers.
 
     For each combination of labels of the other axes there is a map of the alignment, and a map of Δ for each task, as
     far as the budget of figures allows. The section is also None if there is nothing to draw.

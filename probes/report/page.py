@@ -89,7 +89,7 @@ class Table:
     hidden: frozenset[int] = frozenset()
 
     def shown(self) -> ShownTable:
-        """Return the part of the table that a page shows."""
+        """Return the part of the table that a page shows, without hidden columns and the rows after ``limit``."""
         caption, rows = self.caption, self.rows
         if self.limit is not None and len(rows) > self.limit:
             where = f", and tables/{self.name}.csv has all" if self.name else ""

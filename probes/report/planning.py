@@ -9,7 +9,7 @@ spread. The planned number is the fewest models that decide the claim with a pro
   Bonferroni over all comparisons that may fail the claim.
 
 The m planned claims of a paper are decided together (verdicts.py). If all are decided, the largest of the m smallest
-among 2m p values has to be at most 5 % · m / (2m · (1 + 1/2 + … + 1/2m)), which is the level of each test
+among 2m p values has to be at most 5 % · m / (2m · (1 + 1/2 + … + 1/(2m))), which is the level of each test
 (Benjamini & Yekutieli 2001).
 
 ``python -m probes.report.planning FOLDER PAPER CLAIM …`` prints the table of docs/confirmation.md. FOLDER has archived
@@ -48,7 +48,7 @@ class Needed(NamedTuple):
 def level_of(claims: int) -> float:
     """Return the level of each test if ``claims`` claims are planned together and all are decided.
 
-    For m claims, the level is 5 % / (2 · (1 + 1/2 + … + 1/2m)) (Benjamini & Yekutieli 2001).
+    For m claims, the level is 5 % / (2 · (1 + 1/2 + … + 1/(2m))) (Benjamini & Yekutieli 2001).
     """
     return DECIDED / 2 / sum(1 / rank for rank in range(1, 2 * claims + 1))
 
@@ -89,6 +89,11 @@ def models_to_plan(verdict: Verdict, level: float) -> Needed | None:
 
 def table(folder: Path, paper: str, claims: Sequence[str]) -> list[str]:
     """Return the lines of a Markdown table with the number of models for each claim.
+
+    Args:
+        folder: The folder of archived studies.
+        paper: The name of the paper.
+        claims: The ids of the claims that are planned together.
 
     Raises:
         InputError: An archived study is damaged, its claims or papers cannot be found, no finished study in ``folder``

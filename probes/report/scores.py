@@ -136,7 +136,7 @@ class Condition:
         return self.interval("delta")
 
     def values(self, column: str) -> list[float]:
-        """Return the values behind the interval: the means of runs, or the values of seeds for a single run.
+        """Return the values of a score behind its interval: the means of runs, or the values of seeds for a single run.
 
         An alignment has one value for each run, and a perplexity has one value for each pretraining.
         """
@@ -146,12 +146,12 @@ class Condition:
         return [sum(values) / len(values)] if values and (of_runs or of_pretrainings) else values
 
     def interval(self, column: str) -> Interval | None:
-        """Return the 95 % t interval of a column, or None if no row has it."""
+        """Return the 95 % t interval of a score, or None if no row has a finite value of the score."""
         values = self.values(column)
         return interval_within(values, column) if values else None
 
     def mean(self, column: str) -> float | None:
-        """Return the mean over all rows, or None if no row has the column."""
+        """Return the mean of a score over all rows, or None if no row has a finite value of the score."""
         return mean_of(row.values.get(column) for row in self.rows)
 
 

@@ -170,7 +170,7 @@ def _with_bounds(interval: Interval) -> str:
 
 
 def training(material: Material) -> Section:
-    """Return the section with the curves of runs over their steps, of which at most READ are read.
+    """Return the section with the curves of the first runs over their steps. At most READ logs are read.
 
     Cells that share a run share its curves. Notes count the runs without curves, and name the first of them.
 
