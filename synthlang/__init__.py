@@ -91,7 +91,7 @@ def parse(
     cache: Path | None = None,
     devices: Sequence[str] = (),
 ) -> dict[str, int]:
-    """Parse every split of a source and write it as CoNLL-U.
+    """Parse every split of a source, and write each split as CoNLL-U.
 
     A folder that already holds the same parse is not changed.
 
@@ -105,7 +105,8 @@ def parse(
             source must have only words, no annotation.
         morphology: True to write features and lemmas as well, which some transforms need.
         workers: Number of worker processes. The output is identical for any number.
-        cache: Folder in which parses are stored. An interrupted call resumes from it.
+        cache: Folder in which parses are stored (default: ``~/.cache/synthlang/parses``). A repeated call resumes from
+            it.
         devices: CUDA devices for several workers, by their names in ``CUDA_VISIBLE_DEVICES``. Each worker uses one of
             the devices.
 
@@ -149,11 +150,11 @@ def draw_dictionary(
         seed: Seed of the draw.
 
     Returns:
-        The manifest: counts, coverage, fingerprints.
+        The manifest, with counts, coverage and fingerprints.
 
     Raises:
-        InputError: ``out`` exists, a setting is invalid, a source is missing or does not apply, an input cannot be
-            read, or no pair of words is left.
+        InputError: ``out`` exists or is being written by another process. A setting is invalid, or a source is missing
+            or does not apply. An input cannot be read, or no pair of words is left.
         DiskError: The folder cannot be written.
     """
     from synthlang.dictionary.draw_command import dictionary_command
@@ -204,8 +205,8 @@ def fit_order_model(
         train: Splits to learn from (default: the training split, or else the dev or test split).
         held_out: Splits to score on (default: the test split, or else the dev split, unless it is used already).
         choose_on: Splits on which λ is chosen. Several values of ``l2`` need them.
-        l2: Values of λ.
-        max_items: Largest number of items of a training node.
+        l2: Values of λ, above 0.
+        max_items: Largest number of items of a training node, 2 to 8.
         labels: The label scheme of the treebank.
         title: Title of the treebank, for the card.
         licence: Licence of the treebank, for the card.
@@ -246,7 +247,7 @@ def import_order_model(
         The model.
 
     Raises:
-        InputError: A file cannot be read or is not a file of a released model.
+        InputError: A file cannot be read or is not a file of a released model, or ``out`` cannot be a file name.
         DiskError: The model file cannot be written.
     """
     from synthlang.order.model_commands import order_import
@@ -340,8 +341,9 @@ def compare_order_model(
 ) -> dict[str, Any]:
     """Measure the distance between two treebanks before and after an order model reorders the source treebank.
 
-    The distance is the mean of |p − q| over relations. For each relation, p and q are the shares of dependents before
-    their head in the source and in the target. Only relations with at least 20 dependents in both treebanks count.
+    The distance is the mean of |p − q| over relations. For each relation, p is the share of dependents that precede
+    their head in the source treebank, and q is this share in the target treebank. Only relations with at least 20
+    dependents in both treebanks count.
 
     Args:
         model: A model that comes with the package (``de``, ``en``, ``fr``, ``ga``), or a file.

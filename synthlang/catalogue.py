@@ -107,7 +107,7 @@ def run_folder(config: Path) -> Path:
 def load_yaml(path: str | PathLike[str], kind: str | None = None) -> dict[str, Any]:
     """Read the mapping in a YAML file or in an entry of the catalogue.
 
-    ``path`` is the name of an entry only if ``kind`` is given and no such file exists.
+    ``path`` is the name of an entry only if ``kind`` is given and no file has this path.
 
     ``base: NAME`` or ``base: [NAME, …]`` names settings to start from: paths relative to this file, or KIND/NAME of
     the catalogue. Mappings are merged key by key. Any other value replaces the value of an earlier base. The settings
@@ -164,7 +164,9 @@ def files_behind(path: Path) -> list[Path]:
 
 
 def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge ``changes`` over ``base``: mappings are merged key by key, any other value replaces.
+    """Merge ``changes`` over ``base``, and return the result.
+
+    Mappings are merged key by key. Any other value of ``changes`` replaces the value of ``base``.
 
     >>> merged({"a": {"b": 1, "c": 2}, "d": [1]}, {"a": {"b": 5}, "d": []})
     {'a': {'b': 5, 'c': 2}, 'd': []}

@@ -49,9 +49,9 @@ def damaged_files(folder: Path, thorough: bool = False) -> list[str]:
 
     Args:
         folder: Folder to check.
-        thorough: True to read every file, once in each process. A damaged file then gets the present time, so that
-            later checks find it by its time alone. If all files are unchanged but some are younger than the record, as
-            in a copy, the record gets the present time instead.
+        thorough: True to read every file, once in each process. The modification time of a damaged file is then set to
+            the present, so that later checks find the file by its time alone. If all files are unchanged but some are
+            younger than the record, as in a copy, the modification time of the record is set instead.
 
     Raises:
         InputError: The record is damaged or cannot be read.

@@ -49,7 +49,7 @@ class StrictModel(pydantic.BaseModel):
 
 
 def renamed_values(field: str, **names: str) -> Any:
-    """Return a validator that replaces renamed values of a field, with a warning.
+    """Return a validator that replaces renamed values of a field, each with a FutureWarning.
 
     A model declares the validator in its body, with ``old=new``:
     ``_renamed = renamed_values("relation", near="equivalent")``.

@@ -121,7 +121,7 @@ class _Parsing:
         Features and lemmas are added only if the language needs them.
 
         Raises:
-            InputError: The parser is not installed, or has no lemmatizer although the language needs lemmas.
+            InputError: The parser cannot be opened, or has no lemmatizer although the language needs lemmas.
         """
         from synthlang.parsing import ParsedSource, open_engine
 
@@ -136,7 +136,7 @@ class _Parsing:
 def _derive_source(
     job: _Job, parsing: _Parsing | None, vocabulary: str | None, workers: int
 ) -> tuple[Source, Language]:
-    """Derive a source of sentences, and return the source with its columns and the language with its counts."""
+    """Derive a source of sentences, and return the opened source and the language bound to its word counts."""
     display = job.display
     opened = with_columns(open_source(job.spec), job.language.requires)
     _show_files(job.spec, opened, display)
@@ -182,7 +182,7 @@ def _show_export(
 
 
 def _derive_task(job: _Job, parsing: _Parsing | None, fields: tuple[str, ...]) -> None:
-    """Derive a labelled task."""
+    """Derive a labelled task, write the data set and report the counts of items and changes."""
     display = job.display
     task = with_columns(open_task(job.spec), job.language.requires)
     _show_files(job.spec, getattr(task, "source", task), display)

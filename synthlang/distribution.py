@@ -10,7 +10,10 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 
 
 def install_command(extra: str = "") -> str:
-    """Return the command that installs this copy again, with the packages of an optional part (default: without)."""
+    """Return the command that installs this copy again with the packages of the optional part ``extra``.
+
+    Without ``extra``, the command installs only the required packages.
+    """
     is_checkout = (CHECKOUT / "pyproject.toml").is_file()
     part = f"[{extra}]" if extra else ""
     return f"pip install -e '{CHECKOUT}{part}'" if is_checkout else f"pip install '{NAME}{part}'"

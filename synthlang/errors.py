@@ -51,7 +51,7 @@ class InputError(ValueError):
         line: The line in ``path``, from 1, or None if it is not known.
         keys: The keys of a config that lead to the wrong value, outermost first.
         hint: Action that corrects the fault. The message shows it after the reason.
-        code: The kind of fault.
+        code: The kind of fault (see ``Code``).
         others: Further faults of the same input. A message shows at most SHOWN faults and the number of further faults.
         absent: The file or folder that does not exist, or "".
     """
@@ -92,7 +92,7 @@ class InputError(ValueError):
 
     @property
     def place(self) -> tuple[str | PathLike[str] | None, int | None, tuple[str, ...]]:
-        """The file, the line and the keys."""
+        """The attributes ``path``, ``line`` and ``keys``."""
         return self.path, self.line, self.keys
 
     def inside(self, *keys: str, path: str | PathLike[str] | None = None, line: int | None = None) -> Self:

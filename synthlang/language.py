@@ -166,9 +166,10 @@ class Language(StrictModel):
         return tuple(dict.fromkeys(form for step, key in steps for form in step.added_forms(words, key)))
 
     def redrawn(self, number: int) -> Language:
-        """Return the language with the set ``number`` of random draws for running words (``code_switch``).
+        """Return the language with another set of random draws for running words, such as the draws of ``code_switch``.
 
-        The language itself has the set 0. A language without such draws is returned unchanged.
+        ``number`` is the number of the set, which is 0 for the language itself. A language without such draws is
+        returned unchanged.
         """
         steps = tuple(transform.redrawn(number) for transform in self.transforms) if number else self.transforms
         changed = any(new is not old for new, old in zip(steps, self.transforms, strict=True))

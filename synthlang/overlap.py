@@ -16,7 +16,7 @@ from synthlang.corpus import Corpus
 
 @dataclass(frozen=True)
 class Overlap:
-    """Numbers of words that a source text and a derived text share.
+    """Numbers of words in a source text, and of the words that it shares with a derived text.
 
     Attributes:
         types_shared: Number of the source's word types that also occur in the derived text.

@@ -87,7 +87,7 @@ def _is_packed(path: Path) -> bool:
 
 
 class Limited(io.RawIOBase):
-    """Reader of an open packed file that raises an InputError after ``most`` bytes.
+    """Reader of an open packed file. It raises an InputError after ``most`` unpacked bytes.
 
     ``packed`` is the open file, and ``path`` the file that the error names. With ``most`` None, no limit applies.
 

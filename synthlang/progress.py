@@ -70,7 +70,10 @@ class PaceColumn(bars.ProgressColumn):
 
 
 class NameColumn(bars.ProgressColumn):
-    """Column with the name of a task or its note, shortened in the middle so that there is room for the bar."""
+    """Column with the name of a task or its note, shortened in the middle so that there is room for the bar.
+
+    ``field`` is ``name`` or ``note``.
+    """
 
     def __init__(self, console: Console, field: str) -> None:
         super().__init__()

@@ -19,7 +19,12 @@ NEARLY_ALL = 0.9
 
 @dataclass(frozen=True)
 class Reading:
-    """Numbers of words, of tokens and of unknown tokens in an encoded text. The number of words is 0 if it is unknown.
+    """Numbers of words, of tokens and of unknown tokens in an encoded text.
+
+    Attributes:
+        words: Number of words, or 0 if it is unknown.
+        tokens: Number of tokens.
+        unknown: Number of unknown tokens.
 
     >>> print(Reading(100, 224, 7))
     2.24 tokens per word, 3.1 % of the tokens unknown

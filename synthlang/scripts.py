@@ -87,6 +87,9 @@ class Script:
     def encode_token(self, token: str) -> str:
         """Write a token of byte-level BPE in the script, byte by byte. A special token is unchanged.
 
+        Raises:
+            KeyError: A character of the token does not stand for a byte (see ``byte_characters``).
+
         >>> SCRIPTS["cyrillic"].encode_token("cat")
         'цат'
         """
@@ -94,7 +97,7 @@ class Script:
         return token if token in SPECIAL_TOKENS else "".join(self.letters[table[char]] for char in token)
 
     def decode_token(self, token: str) -> str:
-        """Read a token back: decode_token(encode_token(t)) = t."""
+        """Read a token back: decode_token(encode_token(t)) = t. Characters outside the script are unchanged."""
         characters = byte_characters()
         return "".join(characters[self.bytes_of[c]] if c in self.bytes_of else c for c in token)
 
@@ -120,7 +123,7 @@ SCRIPTS: dict[str, Script] = {
 
 @cache
 def byte_characters() -> tuple[str, ...]:
-    """Return the character that byte-level BPE writes for each byte value (GPT-2's table)."""
+    """Return the character that byte-level BPE writes for each byte value, [256] (GPT-2's table)."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = iter(range(0x100, 0x200))
     return tuple(chr(byte) if byte in printable else chr(next(others)) for byte in range(256))

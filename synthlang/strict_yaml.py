@@ -103,8 +103,9 @@ def parse_yaml(text: str, path: str | PathLike[str]) -> Any:
     """Return the value of one YAML document, with integer keys as texts.
 
     Raises:
-        InputError: The text is not YAML, declares another version than 1.2, has a key twice, a key that is neither a
-            text nor an integer, or a tag of an object. The error names ``path``.
+        InputError: The text is not YAML, declares another version than 1.2, or is nested too deeply. A key occurs
+            twice, or is neither a text nor an integer. A value has the tag of an object or does not fit its tag. The
+            error names ``path``.
     """
     if OTHER_VERSION.match(text):
         hint = "delete the %YAML line"

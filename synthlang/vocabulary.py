@@ -161,7 +161,7 @@ class Vocabulary:
 
     @property
     def size(self) -> int:
-        """V: the number of tokens of the source."""
+        """Number V of tokens of the source."""
         return int(self.parent.get_vocab_size())
 
     def size_with(self, script: Script | None) -> int:

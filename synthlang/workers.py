@@ -39,8 +39,8 @@ def ordered_map(
 ) -> Iterator[Out]:
     """Yield ``function(item)`` for each item in order.
 
-    With more than one worker, at most 2 · workers items are in work or waiting, and the function and the items must
-    be picklable.
+    With more than one worker, the function and the items must be picklable. At most 2 · workers items are in work or
+    waiting.
 
     Args:
         function: Function of one item.

@@ -25,7 +25,7 @@ class Checked:
         name: Name of the data set.
         fault: Description of the fault, or "".
         is_recorded: True if ``fetch`` wrote the data set. Otherwise it was filled by hand.
-        content: Content of each split or file by name. It is empty if there is a fault.
+        content: Content of each split or file by name. It is empty if the data set is damaged or cannot be read.
     """
 
     name: str

@@ -58,7 +58,7 @@ class Downloads:
         mirror: A folder, or the address of a mirror (default: the sources themselves).
 
     Attributes:
-        address: The address of the mirror, or None without such a mirror.
+        address: The address of the mirror, or None if the mirror is a folder or there is no mirror.
         is_mirror: True if the mirror is a folder, from which nothing is downloaded.
         folder: The folder of downloads, or the mirror folder.
 

@@ -113,7 +113,7 @@ def download(file: HubFile, downloads: Path, count: Callable[[int], None]) -> No
     ``count`` is called with the number of bytes of each received block, and of a part from an earlier call.
 
     Raises:
-        InputError: The hub cannot be reached or refuses, or the content differs from the checksum.
+        InputError: The hub cannot be reached, refuses, or lacks the file, or the content differs from the checksum.
         DiskError: The file cannot be written.
     """
     from huggingface_hub import hf_hub_download
@@ -144,7 +144,7 @@ def is_intact(file: HubFile, path: Path) -> bool:
 
 
 def counting_bar(count: Callable[[int], None]) -> type[Any]:
-    """Return a class of progress bars for the library. A bar calls ``count`` with each number of received bytes."""
+    """Return a class of progress bars for ``huggingface_hub``. A bar calls ``count`` with numbers of received bytes."""
     from tqdm import tqdm  # type: ignore[import-untyped]
 
     class Bar(tqdm):  # type: ignore[misc]

@@ -186,7 +186,7 @@ def _pause(error: Exception | None, failures: int) -> float:
 
 
 def _finish(file: UrlFile, url: str, part: Path, target: Path) -> None:
-    """Check a complete download against its checksum, or that it is no web page, and rename it to its target."""
+    """Check the checksum of a complete download, or else that it is not a web page, and rename it to its target."""
     if file.sha256 is not None and (found := sha256_file(part)) != file.sha256:
         part.unlink()
         _record(part).unlink(missing_ok=True)

@@ -96,7 +96,10 @@ class TaskBatch:
         return self.corpus.offsets[first]
 
     def strings(self, field: int) -> list[str]:
-        """Return the text of the field with the index ``field`` of each item, [items]: words between single spaces."""
+        """Return the text of a field of each item, [items].
+
+        ``field`` is the index of the field. A text is its words, separated by single spaces.
+        """
         words, bounds = self.corpus.form.values(), self.word_offsets.tolist()
         return [" ".join(words[bounds[t] : bounds[t + 1]]) for t in self.texts[:, field].tolist()]
 

@@ -93,7 +93,7 @@ def rewrite_task(batch: TaskBatch, rewrite: Rewrite) -> tuple[TaskBatch, dict[st
     also dropped if no answer stays in one piece.
 
     Returns:
-        The derived batch, and the numbers of dropped items and sentences and of changed answers by reason.
+        The derived batch, and counts of omissions and changes by reason.
     """
     counts = Counter(rewrite.counts)
     place = np.full(len(batch.corpus), -1, np.int64)  # the row of each sentence in the output
@@ -215,10 +215,10 @@ class ParsedTask(TaskSet):
         return self.task.size(split)
 
     def batches(self, split: str) -> Iterator[TaskBatch]:
-        """Yield the items of a split in order, without items that have a sentence without a parse.
+        """Yield the items of a split in order, except for items of which a sentence has no parse.
 
         Raises:
-            InputError: The task lacks the split, an item is malformed, or the parser fails or changed words or
+            InputError: The task lacks the split, an item is malformed, or the parser fails or changes words or
                 sentences.
         """
         self.check(split)

@@ -100,7 +100,7 @@ class Row(NamedTuple):
 
 
 class MinimalTask(GroupTask):
-    """Minimal pairs with their phenomenon as class label, and their paradigm (a subdivision) beside it."""
+    """Minimal pairs, with their phenomenon as class label and their paradigm, a subdivision, as a further string."""
 
     kind = "classes"
     fields = FIELDS
@@ -270,7 +270,9 @@ class HubMinimal(ReadMinimal, HubTask):
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """The phenomena that the data set declares, and "" if a pair has none. Otherwise as for ``ReadMinimal``.
+        """The phenomena that the data set declares, with "" if a pair has no phenomenon.
+
+        If the data set declares no phenomena, they are found as in ``ReadMinimal``.
 
         Raises:
             InputError: A row is malformed or cannot be read.

@@ -234,7 +234,7 @@ FIRST_ROW = 2  # the line of the first row below a header
 def open_table(path: Path) -> tuple[list[str], Iterator[tuple[int, dict[str, Any]]]]:
     """Return the names of the columns in lower case, and an iterator over (line number, values by name) for the rows.
 
-    The columns of a file of JSON objects are those of its first line.
+    The columns of a file of JSON objects are the keys of its first line.
 
     Raises:
         InputError: The file cannot be read, or its first line is malformed. Another malformed line raises the error
@@ -251,7 +251,7 @@ def open_table(path: Path) -> tuple[list[str], Iterator[tuple[int, dict[str, Any
 
 
 def json_rows(lines: Iterable[tuple[int, str]], path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield (line number, values by name in lower case) of lines with a JSON object each. Blank lines are skipped.
+    """Yield (line number, values by lower-case name) of each line with a JSON object. Blank lines are skipped.
 
     Raises:
         InputError: A line is not a JSON object. The error names ``path`` and the line.

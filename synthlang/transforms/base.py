@@ -136,7 +136,8 @@ class Transform(StrictModel):
 def chosen_sentences(corpus: Corpus, key: int, strength: float) -> NDArray[np.bool_]:
     """Flag a random share ``strength`` of the sentences, [sentences].
 
-    The choice depends on ``key`` and the ids of the sentences only. A larger share includes every smaller one.
+    A sentence is chosen if its random number, a function of ``key`` and its id, is below ``strength``. A larger share
+    therefore includes every smaller share.
     """
     return uniform(key_of("sentence", key), corpus.ids) < strength
 

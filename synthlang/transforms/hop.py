@@ -63,7 +63,7 @@ def hop(corpus: Corpus, form: Column, verbs: Rows, distance: int, parts: Sequenc
         corpus: The batch.
         form: Word forms of the batch after lemmatisation, [words].
         verbs: Rows of the affected verbs, [verbs].
-        distance: Number of words between a verb and its marker. Marks and parts of words do not count.
+        distance: Number of words between a verb and its marker. ASCII punctuation and ``parts`` do not count.
         parts: Words that are parts of the word before them.
     """
     is_part = form.lookup(parts.__contains__)

@@ -29,6 +29,9 @@ Flags = NDArray[np.bool_]
 class Reorder(Transform):
     """Draw an order for every node, in a share ``strength`` of the sentences.
 
+    The probability of an order with the features f is p ∝ exp(w · f / T), with the weights
+    w = (1 − m) · superstrate + m · substrate (Wang & Eisner 2016, equation 1 and section 6).
+
     A word without a head is not an item of a node. Such a word was inserted, or its head was left out. It stays beside
     the word to which ``attach_inserted`` attaches it, and does not affect the order of other words.
     """

@@ -96,7 +96,7 @@ class Converter(StrictModel):
 
     @property
     def written_splits(self) -> tuple[str, ...]:
-        """Splits that the conversion writes into a folder, in the order train, dev, test. Files have none."""
+        """Splits that the conversion writes into a folder, in the order train, dev, test, or () for files."""
         return ()
 
     def run(self, given: Given, out: Path, names: Sequence[str]) -> dict[str, int]:
@@ -181,7 +181,7 @@ def rows(paths: Sequence[Path], columns: Sequence[str], report: Report = silent)
     ``report`` is called with the number of rows that were read of each file.
 
     Raises:
-        InputError: A file is damaged or lacks a column.
+        InputError: A file is missing, is damaged or lacks a column.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

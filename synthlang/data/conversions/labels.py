@@ -18,7 +18,7 @@ EMPTY = "words left out because they are empty"
 
 
 class LabelTable(SplitConverter):
-    """Write a word and its tag on each line, from a column of words and a column of numbers of tags."""
+    """Write a word and its tag on each line, from Parquet files with a column of words and a column of tag numbers."""
 
     kind: Literal["tags"]
     """Words and numbers of tags, from Parquet."""
@@ -46,7 +46,7 @@ class LabelTable(SplitConverter):
 
 
 class LabelColumns(SplitConverter):
-    """Write a word and its tag on each line, from two columns of a text in columns."""
+    """Write a word and its tag on each line, from two columns of text files with a word on each line."""
 
     kind: Literal["columns"]
     """Columns of text with a word on each line."""

@@ -60,7 +60,7 @@ class _Pairs(Converter):
 
 
 class PairFiles(_Pairs):
-    """Translations in two files with equal numbers of lines."""
+    """Write the two sides of sentence pairs to two files, from two files with equal numbers of lines."""
 
     kind: Literal["pairs"]
     """Translations in two files."""
@@ -87,7 +87,7 @@ class PairFiles(_Pairs):
 
 
 class PairTable(_Pairs):
-    """Translations in two columns of a tab-separated file with a header."""
+    """Write the two sides of sentence pairs to two files, from two columns of a tab-separated file with a header."""
 
     kind: Literal["pair_table"]
     """Translations in columns of a table."""

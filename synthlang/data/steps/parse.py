@@ -74,7 +74,7 @@ class Parse(BaseStep):
 
 
 class _Counted:
-    """Progress of parsing in sentences."""
+    """Function that reports the progress of parsing, counted in sentences."""
 
     def __init__(self, source: ParsedSource, task: str, report: Report) -> None:
         self._source, self._task, self._report, self._done = source.source, task, report, Counter[str]()

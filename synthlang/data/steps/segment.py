@@ -161,7 +161,7 @@ def _sentence(rows: Sequence[Sequence[str]]) -> Record:
 
 
 def relabelled(rows: Sequence[Sequence[str]], words: Words) -> list[tuple[str, str]]:
-    """Move the tags of the tokens of a sentence to its words.
+    """Move the tags of the tokens of a sentence to its words, and return pairs of a word and its tag.
 
     A word that crosses the border of an entity is cut there, so that all entities keep their borders.
 
