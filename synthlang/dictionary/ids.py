@@ -370,6 +370,8 @@ class Synonyms:
     ) -> tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64]]:
         """Draw one translation of each token uniformly.
 
+        Of the n translations of a token, number ⌊n · random⌋ is drawn.
+
         Args:
             languages: Numbers of the languages of the tokens, in any shape.
             ids: Ids of the tokens, in the shape of ``languages``.

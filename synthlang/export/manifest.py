@@ -175,7 +175,9 @@ Record = Mapping[str, Any]
 def write_manifest(
     plan: ExportPlan, source: Source, records: Sequence[Record], about: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Write README.md, language.yaml, any tokenizers and, last, manifest.json, and return the manifest.
+    """Write the card, the language, the tokenizers and the manifest of a data set, and return the manifest.
+
+    Tokenizers are written only if ``plan`` has a vocabulary. The file manifest.json is written last.
 
     Args:
         plan: The settings of the export.

@@ -272,7 +272,10 @@ class TextSource(FileSource):
 
 
 class LinesSource(TextSource):
-    """Source of plain text with one sentence per line. The id of a sentence is the number of its line, from 0."""
+    """Source of plain text with one sentence per line. The id of a sentence is the number of its line, from 0.
+
+    The argument and the errors are those of ``TextSource``, but a line may have at most about LONGEST_LINE bytes.
+    """
 
     scheme = "lines"
     longest_line = LONGEST_LINE  # the pieces of a line are joined in memory

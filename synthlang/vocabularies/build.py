@@ -223,7 +223,8 @@ def _with_prefix(name: str, spec: dict[str, Any], joint: Mapping[str, int]) -> d
 def joined_space(names: Sequence[str], tokenizers: Sequence[Tokenizer]) -> IdSpace:
     """Return the union of the vocabularies, in which equal strings have one id and each language keeps its merges.
 
-    The first language keeps its ids. The new tokens of each further language follow in its order.
+    The first language keeps its ids. The new tokens of each further language follow in its order. ``tokenizers`` are
+    byte-level BPEs of ``train_tokenizer``, in the order of ``names``.
     """
     specs = [json.loads(tokenizer.to_str()) for tokenizer in tokenizers]
     union: dict[str, int] = {}
@@ -240,7 +241,10 @@ def joined_space(names: Sequence[str], tokenizers: Sequence[Tokenizer]) -> IdSpa
 
 
 def prefixed_space(names: Sequence[str], tokenizers: Sequence[Tokenizer]) -> IdSpace:
-    """Return the id space with every token under its language's prefix, so that only the specials are shared."""
+    """Return the id space with every token under its language's prefix, so that only the specials are shared.
+
+    ``tokenizers`` are byte-level BPEs of ``train_tokenizer``, in the order of ``names``.
+    """
     made = prefixed(dict(zip(names, tokenizers, strict=True)))
     languages = []
     start = len(SPECIAL_TOKENS)

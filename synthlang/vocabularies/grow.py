@@ -291,7 +291,8 @@ ROUNDS = 4  # rounds in which candidates are left out
 def grow_unigram(task: GrowTask) -> Grown:
     """Return the Unigram model with at most ``task.size`` more pieces.
 
-    The new pieces are the missing characters, and the candidates with the largest gain in log probability.
+    The new pieces are the missing characters, and the candidates with the largest gain in log probability. The gain of
+    a candidate is usage · (score − Σ scores of the old pieces that it is cut into).
     """
     old: dict[str, float] = dict(task.model["vocab"])
     words = pretokens(task.tokenizer, task.counts)

@@ -154,7 +154,10 @@ def clause(c: Context, room: int = 0) -> Clause:
 
 
 def verbal(c: Context, use: Use, subject: NounPhrase | None, room: int = 0, sense: str = "p") -> Clause:
-    """Draw a verb with its arguments and adjuncts, without a tense. ``sense`` is the sense of an implied subject."""
+    """Draw a verb with its arguments and adjuncts, without a tense.
+
+    ``room`` limits the depth of phrases and clauses. ``sense`` is the sense of an implied subject.
+    """
     verb, frame = use.verb, use.frame
     plan = Clause("verb", subject, verb)
     sense = subject.sense if subject is not None else sense

@@ -48,7 +48,7 @@ def plural(noun: str) -> str:
 
 
 def inflected(base: str, topic: int = -1, frames: tuple[Frame, ...] = ()) -> Verb:
-    """Return the verb with the base form ``base`` and all its forms, regular unless words.yaml lists others."""
+    """Return the verb with the base form ``base``. Its forms are regular unless words.yaml lists irregular forms."""
     past, participle = IRREGULAR.get(base) or (_past(base),) * 2
     return Verb(base, _add_s(base), past, participle, _gerund(base), topic, frames)
 

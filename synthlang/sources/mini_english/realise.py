@@ -49,17 +49,17 @@ class Node:
         return self.left[-1]
 
     def first(self, form: str, upos: str, deprel: str) -> Node:
-        """Add a dependent before all others, and return this node (not the new one)."""
+        """Add a dependent before all other dependents, and return this node, not the new node."""
         self.left.insert(0, Node(form, upos, deprel))
         return self
 
     def after(self, form: str, upos: str, deprel: str) -> None:
-        """Add a dependent to the right of this word, after all others."""
+        """Add a dependent to the right of this word, after all other dependents."""
         self.right.append(Node(form, upos, deprel))
 
     @property
     def children(self) -> Iterator[Node]:
-        """The dependents, left ones first."""
+        """The dependents of this word from left to right."""
         yield from self.left
         yield from self.right
 

@@ -5,9 +5,14 @@ together determine the slot of a phrase. "from Anna" is the seller or sender, "f
 Oslo" is a destination, "to the party" is an event, and "to Anna" is a recipient.
 
 The intent of a request is its domain. Other intents follow from the combination of clauses, so the same verb occurs
-under most intents: "buy two apples !", "tell me to buy two apples !" (remind), "tell Anna to buy two apples !" (tell),
-"I do not want to buy two apples ." (cancel), "did Anna buy two apples ?" (check), "tell me who bought two apples !"
-(ask_person).
+under most intents:
+
+    buy two apples !                     the domain
+    tell me to buy two apples !          remind
+    tell Anna to buy two apples !        tell
+    I do not want to buy two apples .    cancel
+    did Anna buy two apples ?            check
+    tell me who bought two apples !      ask_person
 """
 
 from __future__ import annotations
@@ -244,7 +249,7 @@ def _same(one: Any, other: Any) -> bool:
 
 @dataclass(slots=True)
 class Utterance:
-    """A sentence and its intent.
+    """The plan of an utterance, with its intent.
 
     Attributes:
         plan: The whole sentence.

@@ -95,7 +95,7 @@ class MiniEnglish:
 
     @property
     def world(self) -> World:
-        """The lexicon and its preferences."""
+        """The lexicon, and the preferences by which words are drawn."""
         return world_of(self.types, self.seed, self.zipf)
 
     @property

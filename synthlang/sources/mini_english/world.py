@@ -53,7 +53,11 @@ class Use:
     topic: int
 
     def fits(self, limit: str) -> bool:
-        """Return whether the use fits "kinds|subject|object", with kinds separated by spaces and "" for any sense."""
+        """Return whether the use fits a limit of the form "kinds|subject|object".
+
+        The kinds of frames are separated by spaces. ``subject`` and ``object`` are senses that the frame must allow, or
+        "" for any sense.
+        """
         kinds, subject, taken = limit.split("|")
         frame = self.frame
         return frame.kind in kinds.split() and subject in frame.subject and (not taken or taken in frame.object)
@@ -202,6 +206,7 @@ class World:
         """Return the context for drawing sentence or item ``index`` of a split.
 
         The context is a function of the arguments and of the types, the seed and the exponent of this world.
+        ``purpose`` names the task, so that the items of different tasks differ.
         """
         about = key_of("mini-english", "topic", self.seed, self.types, split, purpose, index // DOCUMENT)
         document = random.Random(about)  # noqa: S311
@@ -239,7 +244,7 @@ class Context:
     topic: int
 
     def chance(self, probability: float) -> bool:
-        """Return True with this probability."""
+        """Draw True with the given probability, 0 to 1, and False otherwise."""
         return self.draw() < probability
 
     def one(self, items: Sequence[T], sharpness: float = 1) -> T:
