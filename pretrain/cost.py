@@ -123,6 +123,9 @@ def size_of_run(config: PretrainConfig, ids: int | None = None, exported: bool =
 
 
 def pretraining_flops(config: PretrainConfig, size: ModelSize) -> float:
-    """Return the number of operations of all forward and backward passes of a pretraining, without validation."""
+    """Return the number of operations of all forward and backward passes of a pretraining, without validation.
+
+    The number is ``config.tokens`` times ``size.flops_per_token``.
+    """
     length = config.batch.length
     return config.tokens * size.flops_per_token(length, config.objective.labelled(length))

@@ -127,7 +127,7 @@ def selected_row(run: Path, config: PretrainConfig) -> dict[str, Any]:
 
 
 class MetricsLog:
-    """Metrics log of a run with JSON lines, which only the main process (``is_main``) writes."""
+    """Log of the metrics of a run, the file ``path`` with JSON lines. Only the main process (``is_main``) writes it."""
 
     def __init__(self, path: Path, is_main: bool) -> None:
         self.path = path
@@ -145,7 +145,7 @@ class MetricsLog:
                 handle.writelines(json.dumps(row) + "\n" for row in rows)
 
     def write(self, row: dict[str, Any]) -> None:
-        """Append a line.
+        """Append ``row`` as a line of JSON.
 
         Raises:
             ValueError: A number is NaN or infinite, which JSON cannot hold.

@@ -165,7 +165,11 @@ def _in_folder(place: Path) -> dict[str, Path]:
 
 
 def _checked(folder: Path) -> Path:
-    """Return the folder if it holds weights that can be read safely, else raise InputError."""
+    """Return the folder of a model whose weights can be read safely.
+
+    Raises:
+        InputError: The folder has an adapter, only pickled weights, no weights, or a damaged index of its weights.
+    """
     if (folder / ADAPTER).exists():
         reason = f"has an adapter ({ADAPTER}), which is not supported"
         raise InputError(reason, folder, hint="merge the adapter into its model first", code="unsupported")
@@ -226,7 +230,11 @@ def check_weights(base: Base) -> None:
 
 
 def _from_hub(name: str) -> Path:
-    """Return the cached folder of a model on the hub, and download the model if needed."""
+    """Return the cached folder of a model on the hub, and download the model if needed.
+
+    Raises:
+        InputError: The name is not valid, the hub has no such public model, or the download fails.
+    """
     from huggingface_hub import constants, snapshot_download
     from huggingface_hub.errors import (
         GatedRepoError,

@@ -125,7 +125,7 @@ class LossWindow:
 
 
 class Batches(Protocol[B_co]):
-    """The batches that a run trains on."""
+    """Interface of the batches that a run trains on, by step and micro-batch."""
 
     def batch(self, step: int, which: int, count: int) -> B_co:
         """Return micro-batch ``which`` of ``count`` of a step, as a pure function of the arguments."""

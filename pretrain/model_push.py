@@ -70,7 +70,11 @@ def model_repository(folder: Path, repo_id: str, sections: Sequence[tuple[str, s
 
 
 def _record(path: Path, *keys: str) -> dict[str, Any]:
-    """Read a record of a finished run, which must have the keys."""
+    """Read a record of a finished run.
+
+    Raises:
+        InputError: The file cannot be read, or lacks one of the ``keys``.
+    """
     record = read_json(path)
     if not isinstance(record, dict) or not record.keys() >= {*keys}:
         hint = "restore the file, or train the run again"

@@ -201,8 +201,9 @@ class Search:
     def credit(self, scores: NeighbourScores, pairs: Tensor, cosines: Tensor, report: Report = silent) -> Tensor:
         """Return 1/t if the target of a pair (query, target) is among the t tied nearest ones, else 0, [q] float64.
 
-        ``cosines`` [q] belong to the ``pairs`` [q, 2] and come from the same product as the lists. A query whose list
-        has a better entry than its target, by more than TIE, is a miss and is not computed again.
+        Nearest targets have the highest ``scores``. ``cosines`` [q] belong to the ``pairs`` [q, 2] and come from the
+        same product as the lists. A query whose list has a better entry than its target, by more than TIE, is a miss
+        and is not computed again.
         """
         query, target = pairs.unbind(1)
         own = scores.of(cosines, target)

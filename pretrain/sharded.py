@@ -14,7 +14,10 @@ from torch import Tensor, nn
 
 
 def shard(losses: nn.Module, layers: Iterable[nn.Module], device: torch.device) -> None:
-    """Split the parameters of ``losses`` over all processes. Each of its ``layers`` is gathered separately."""
+    """Split the parameters of ``losses`` over all processes. Each of its ``layers`` is gathered separately.
+
+    ``device`` is the device of this process, whose type all processes share.
+    """
     from torch.distributed import get_world_size
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard

@@ -160,6 +160,12 @@ class GradientStep(ABC, Generic[B]):
 class Step(GradientStep[Batch]):
     """A step of pretraining. The config decides if the model is split over processes or compiled.
 
+    Args:
+        config: The settings of the run.
+        model: The model, on the device of this process.
+        objective: The objective of the run.
+        accelerator: Accelerate's interface to the launch.
+
     Raises:
         InputError: ``compile: on`` is not possible on the device.
     """

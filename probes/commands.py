@@ -227,7 +227,7 @@ def _naming_tiny(config: Path, overrides: Sequence[str] = ()) -> Iterator[None]:
 
 
 def fetch_command(config: Path, names: Sequence[str] = ()) -> str:
-    """Return the command that fetches the data sets ``names``, or by default all data of a study.
+    """Return the command that fetches the data sets ``names``, or by default all data of the study ``config``.
 
     >>> fetch_command(Path("align_mlm-table3/lab")), fetch_command(Path("my.yaml")), fetch_command(Path("a/lab"), ["b"])
     ('synthlang data fetch --for align_mlm-table3 --size lab', 'synthlang data fetch --for my.yaml', \

@@ -153,6 +153,8 @@ def _parquet(path: Path) -> list[Row]:
 def why_dropped(texts: Mapping[str, str]) -> str | None:
     """Return the first reason why a value is not a finite number, or None if all values are finite numbers.
 
+    ``texts`` has each value as text, by its name.
+
     >>> why_dropped({"x": "1", "y": ""})
     'y is empty'
     """
@@ -190,7 +192,10 @@ class GroupCorrelation:
 def correlation_table(found: Sequence[GroupCorrelation], title: str, level: float) -> tuple[Table, list[str]]:
     """Return a table with one row per correlation, and numbered notes that explain missing numbers.
 
-    ``level`` is the confidence level of the intervals, for the heading of their column.
+    Args:
+        found: The correlations.
+        title: Title of the table.
+        level: Confidence level of the intervals, for the heading of their column.
     """
     table = Table(title=title)
     table.add_column("rows of")
@@ -276,7 +281,11 @@ class CorrelateOptions:
 
 
 def _check_columns(options: CorrelateOptions, cluster: Names, columns: Names, files: int) -> None:
-    """Check that all ``files`` have the columns of the options."""
+    """Check that all tables have the columns of the options. ``files`` is the number of tables.
+
+    Raises:
+        InputError: A table lacks a column.
+    """
     named = {"x": (options.x,), "y": (options.y,), "by": options.by, "block": options.block, "cluster": cluster}
     for option, name in ((option, name) for option, names in named.items() for name in names):
         if name not in columns:
@@ -291,6 +300,12 @@ def correlate_command(
     """Print and return the correlations, and write them to ``out`` (JSON) and ``figure`` (SVG), if given.
 
     The result has a correlation for each group and coefficient (see ``correlations``).
+
+    Args:
+        files: Tables in CSV or Parquet.
+        options: The columns, the coefficients and the level of the intervals.
+        out: The JSON file, or None.
+        figure: The SVG file, or None.
 
     Raises:
         InputError: A file is not a table, a column is missing, no row has numbers in both columns, or the name of

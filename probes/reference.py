@@ -405,7 +405,7 @@ def _yaml(value: Any) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the named parts, or the names of all parts.
+    """Print the parts of the reference that ``arguments`` name, or by default the names of all parts.
 
     Returns:
         The exit status: 2 if a name is not a part of the reference, else 0.

@@ -87,8 +87,16 @@ def linked_vectors(
     """Yield the vectors [layers, n, d] float32 of aligned words in the training sentences, for both sides.
 
     The vectors of each side have one row for each of the n word alignments of a batch. At most ``words`` word
-    alignments are read (None: all), from sentence pairs in a random order (Kulshreshtha et al. 2020, section 2.2.2).
-    The order depends only on ``seed`` and the name of the pair. Batches have sentences of similar length.
+    alignments are read, from sentence pairs in a random order (Kulshreshtha et al. 2020, section 2.2.2). Batches have
+    sentences of similar length.
+
+    Args:
+        data: The sentence pairs with word alignments.
+        left: The model that reads the left side.
+        right: The model that reads the right side.
+        words: Maximum number of word alignments (None: all).
+        seed: Seed of the order, which also depends on the name of the pair.
+        report: Function that receives the progress.
     """
     data = data if words is None else _first_links(data, words, seed)
     for _, of_left, of_right in link_batches(data, data.train, left, right, report, "rotation"):
@@ -142,8 +150,13 @@ def anchors(side: LanguageSide, rows: NDArray[np.int64], types: NDArray[np.int64
     """Return the mean vector of each type over its occurrences in the sentences at ``rows``, [layers, n, d] float64.
 
     The anchor of a type is A = (e₁ + … + e_p) / p for the vectors e of its p occurrences (Kulshreshtha et al. 2020,
-    equation 6). ``types`` [n] are codes of words in the corpus of the side. A type without an occurrence that has a
-    token gets NaN.
+    equation 6). A type without an occurrence that has a token gets NaN.
+
+    Args:
+        side: The sentences of one language, with the model that reads them.
+        rows: Indices of the sentences to read.
+        types: Codes of the word types in the corpus of the side, [n].
+        report: Function that receives the progress.
     """
     distinct, place = np.unique(types, return_inverse=True)
     number = np.full(len(side.corpus.form.names or ()), -1)
@@ -190,7 +203,15 @@ def sentence_means(
     """Return a vector for each sentence at ``rows`` (ascending), [layers, rows, d] float32 on the CPU.
 
     With ``first``, the vector is the state of ``<s>``. Otherwise it is the mean of the states of all tokens between
-    ``<s>`` and ``</s>``, or 0 for a sentence without such tokens. ``task`` is the name of the work in the progress.
+    ``<s>`` and ``</s>``, or 0 for a sentence without such tokens.
+
+    Args:
+        sentences: The sentences as token ids.
+        reader: The model that reads the sentences.
+        rows: Indices of the sentences to read, ascending.
+        first: True for the state of ``<s>``, False for the mean.
+        report: Function that receives the progress.
+        task: Name of the work in the progress.
     """
     device = reader.body.norm.weight.device
     found = torch.zeros(len(reader.layers), len(rows), reader.body.shape.hidden)
@@ -218,7 +239,14 @@ def sentence_pairs(
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield `sentence_means` [layers, n, d] of both sides for at most PAIRS_AT_ONCE sentence pairs at a time.
 
-    ``rows`` must be ascending, and ``task`` is the name of the work in the progress.
+    Args:
+        data: The sentence pairs.
+        left: The model that reads the left side.
+        right: The model that reads the right side.
+        rows: Indices of the sentence pairs to read, ascending.
+        first: True for the state of ``<s>``, False for the mean of the tokens.
+        report: Function that receives the progress.
+        task: Name of the work in the progress.
     """
     for start in range(0, len(rows), PAIRS_AT_ONCE):
         part = rows[start : start + PAIRS_AT_ONCE]

@@ -150,7 +150,11 @@ class ObjectiveConfig(*reversed(SETTINGS), MaskingConfig):  # type: ignore[misc]
 
 
 def _check_names() -> None:
-    """Refuse a plugin whose term has the kind or a key of another term."""
+    """Check that no term of a plugin has the kind or a key of another term.
+
+    Raises:
+        InputError: Two terms have the same kind or key.
+    """
     kinds = [kind for term in TERMS for kind in (term.kind, term.causal_kind) if kind is not None] + ["sum"]
     taken = {*MaskingConfig.model_fields, *ObjectiveConfig.__annotations__}
     keys = [*taken, *(name for term in TERMS for name in term.settings.model_fields)]

@@ -209,7 +209,11 @@ class PretrainConfig(StrictModel):
         return self
 
     def _check_softmax(self) -> None:
-        """Check that a softmax over the ids of one language suits the objective and the vocabulary."""
+        """Check that a softmax over the ids of one language suits the objective and the vocabulary.
+
+        Raises:
+            InputError: A term predicts translations, or all languages have the same ids.
+        """
         if others := [term.name for term in self.objective.on if term.other_languages]:
             reason = f"a softmax over one language cannot predict translations (the term {others[0]})"
             raise InputError(reason, keys="sharing.softmax", hint="use softmax: shared", code="conflict")

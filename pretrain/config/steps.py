@@ -1,4 +1,4 @@
-"""Places in a run: numbers of steps, shares of the run, and steps at equal ratios."""
+"""Steps of a run, given as numbers, as shares of the run, or at equal ratios."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ def check_place(place: float, keys: str) -> None:
 
 
 def step_of(place: float, steps: int) -> int:
-    """Return the step of a place in a run of ``steps`` steps. A share is rounded down.
+    """Return the step that ``place`` gives as a number or as a share of a run of ``steps`` steps.
+
+    A number below 1 is a share, and is rounded down to a step.
 
     >>> step_of(40, 100), step_of(0.29, 100)
     (40, 29)

@@ -265,7 +265,11 @@ class ParallelRows:
         self.rows = len(self._items)
 
     def _usable(self, pairs: NDArray[np.int64], rate: float, key: int) -> NDArray[np.int64]:
-        """Draw a share of the pairs, and return the usable pairs in the order of the text, [pairs, 2]."""
+        """Draw the share ``rate`` of the pairs, and return the usable pairs in the order of the text, [pairs, 2].
+
+        Raises:
+            InputError: No drawn pair is usable.
+        """
         drawn = pairs[np.sort(permutation(key, len(pairs))[: round(rate * len(pairs))])]
         lengths = self._lengths(drawn)
         empty = lengths.min(axis=0) == 0

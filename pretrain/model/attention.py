@@ -30,6 +30,9 @@ def at_columns(x: Tensor, columns: Tensor) -> Tensor:
 class Layer(nn.Module):
     """Self-attention and feed-forward, each with dropout, a residual and a LayerNorm after it.
 
+        y = LayerNorm(x + dropout(attention(x)))
+        z = LayerNorm(y + dropout(down(GELU(up(y)))))
+
     The projections to queries, keys and values are one matrix ``qkv`` [3d, d]. In shapes, r is the number of rows, w
     the number of positions of a row, k the number of selected columns, and d the width of the model.
 
@@ -130,7 +133,8 @@ class Layer(nn.Module):
     def finish(self, context: Tensor, x: Tensor, keep: Kept) -> Tensor:
         """Apply the output projection of attention and the feed-forward network, [r, ·, d].
 
-        ``context`` is the result of ``attend``, and ``x`` the input of the layer at the same columns.
+        ``context`` is the result of ``attend``, ``x`` the input of the layer at the same columns, and ``keep`` has the
+        dropout masks from ``draw``.
         """
         x = self.attention_norm(add_dropout(x, self.out(context), self.rate, keep[1], self.training))
         hidden = self.down(F.gelu(self.up(x)))

@@ -43,7 +43,7 @@ class Noise:
     def keep(self, rate: float, *shape: int) -> Tensor | None:
         """Return an int16 mask of ``shape`` that is −1 (all ones) for kept elements and 0 for others.
 
-        The mask is None if the device uses its own generator.
+        ``rate`` is the probability of 0. The mask is None if the device uses its own generator.
         """
         if self._generator is None:
             return None
@@ -56,6 +56,7 @@ class Noise:
 def dropout(x: Tensor, rate: float, keep: Tensor | None, training: bool) -> Tensor:
     """Apply dropout to ``x`` with the mask ``keep`` of its shape from Noise, or PyTorch's dropout without a mask.
 
+    Kept elements are divided by 1 − ``rate`` (Srivastava et al. 2014), where the rate of a mask is rounded to 15 bits.
     ``x`` is returned unchanged if ``training`` is False or ``rate`` is 0.
     """
     if not training or rate == 0.0:

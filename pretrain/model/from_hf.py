@@ -113,8 +113,11 @@ def check_start(name: str, length: int, layers: Sequence[int], is_causal: bool =
 def check_kind(name: str, is_decoder: bool, is_causal: bool) -> None:
     """Check that the model ``name`` is a decoder if and only if the objective is causal.
 
+    ``is_decoder`` is True for a decoder, and ``is_causal`` is True if the objective has the term clm.
+
     Raises:
-        InputError: The model is a decoder and the objective is not causal, or the other way round.
+        InputError: The model is a decoder and the objective is not causal, or the model is an encoder and the objective
+            is causal.
     """
     if is_decoder != is_causal:
         reason, hint = f"the term clm needs a decoder, but {name} is an encoder", "name a decoder, such as a GPT-2"
@@ -158,7 +161,11 @@ def check_length(name: str, positions: int, length: int | None) -> None:
 
 
 def _config(base: Base, name: str) -> Any:
-    """Return the config of a checkpoint, and refuse a checkpoint that our model cannot equal."""
+    """Return the config of a checkpoint that our model can equal.
+
+    Raises:
+        InputError: The config cannot be read. The architecture or a setting is not supported, or padding has no id.
+    """
     config = base.config
     if config.model_type not in (known := [name for kind in KINDS.values() for name in kind.architectures]):
         hint = f"name a model whose model_type is one of {', '.join(known)}"

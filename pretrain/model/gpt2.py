@@ -38,7 +38,8 @@ class PreNormLayer(Layer):
     def finish(self, context: Tensor, x: Tensor, keep: Kept) -> Tensor:
         """Apply the output projection of attention, LayerNorm and the feed-forward network, [r, ·, d].
 
-        ``context`` is the result of ``attend``, and ``x`` the input of the layer at the same columns.
+        ``context`` is the result of ``attend``, ``x`` the input of the layer at the same columns, and ``keep`` has the
+        dropout masks from ``draw``.
         """
         x = add_dropout(x, self.out(context), self.rate, keep[1], self.training)
         hidden = self.down(F.gelu(self.up(self.norm(x)), approximate="tanh"))

@@ -14,7 +14,12 @@ from synthlang.vocabularies.xlm_tokenizer import XLM
 
 
 class DenseHead(Head):
-    """The layers of RoBERTa and BERT between the last layer and the tied output: dense, GELU, LayerNorm."""
+    """The layers of RoBERTa and BERT between the last layer and the tied output: dense, GELU, LayerNorm.
+
+    Args:
+        hidden: Width d of the model.
+        epsilon: Number that LayerNorm adds to the variance.
+    """
 
     def __init__(self, hidden: int, epsilon: float) -> None:
         super().__init__()

@@ -118,6 +118,8 @@ class Pretrained:
     def reader_of(self, language: str, natural: bool) -> Reader:
         """Return the reader of a further language, given by its name or spec, in the model of the target language.
 
+        ``natural`` is True if the language is natural, with sentences of its own.
+
         Raises:
             InputError: ``language`` is unknown: the run does not have the language, the spec is malformed, or the
                 model has no embedding of the language. The error is also raised if the model has a tokenizer for each
@@ -151,6 +153,12 @@ def find_language(
 
     A derived language that the run does not have is bound to the source text, and gets the number of the source
     language.
+
+    Args:
+        config: Settings of the run.
+        artifacts: The data of the run.
+        wanted: Name or spec of the language (default: the first derived language of the run).
+        natural: True if the language is natural, with sentences of its own.
 
     Raises:
         InputError: There is no such language (see `requested_language`), or it cannot be bound to the source text.

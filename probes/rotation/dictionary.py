@@ -62,8 +62,10 @@ class TranslationSet:
     ) -> NDArray[np.float64]:
         """Return the probability [q] that a correct answer is among the first ``at`` neighbours.
 
-        The probability is over random orders of ties. Ties that continue beyond the end of the list are cut there,
-        except for ties of the nearest neighbours.
+        The probability is over random orders of ties. If a correct answer is above the ties at the last place that
+        counts, it is 1. Otherwise, with t candidates in these ties, r correct answers among them, and s places left for
+        them, it is 1 − C(t − r, s) / C(t, s). Ties that continue beyond the end of the list are cut there, except for
+        ties of the nearest neighbours.
 
         Args:
             neighbours: [q, k'] the nearest target rows, nearest first, and −1 for none.
@@ -129,9 +131,14 @@ def translation_set(
     key: str = "the dictionary",
     path: Path | None = None,
 ) -> TranslationSet:
-    """Look up the pairs of a dictionary in two vocabularies, which map words to rows. Case matters.
+    """Look up the pairs of a dictionary in two vocabularies. Case matters.
 
-    ``key`` is the name of the dictionary in errors, and ``path`` is its file.
+    Args:
+        pairs: The pairs of a source word and a target word.
+        source: The row of each source word.
+        target: The row of each target word.
+        key: Name of the dictionary in errors.
+        path: The file of the dictionary in errors, or None.
 
     Raises:
         InputError: No pair has both words in the vocabularies.
@@ -166,11 +173,14 @@ def translation_set(
 def translations(text: Aligned, words: int | None) -> NDArray[np.int64]:
     """Pair each right word type with the left type that it is aligned with most often in the training sentences.
 
-    Ties go to the lower code. The result has at most ``words`` pairs (None: all), most frequent first (Kulshreshtha
-    et al. 2020, section 2.2.1).
+    Ties go to the lower code (Kulshreshtha et al. 2020, section 2.2.1).
+
+    Args:
+        text: The sentence pairs with word alignments.
+        words: Maximum number of pairs of types (None: all).
 
     Returns:
-        The codes [n, 2] of the left and the right type.
+        The codes [n, 2] int64 of the left and the right type, most frequent pairs first.
     """
     data = text.data
     links = data.links.take(data.train)

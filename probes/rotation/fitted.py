@@ -42,7 +42,10 @@ class NormalisedMap:
     zeros: int
 
     def apply(self, x: Tensor) -> Tensor:
-        """Map left vectors […, d] to the space of the results of ``apply_right``. Zero vectors stay zero."""
+        """Map left vectors […, d] to the space of the results of ``apply_right``.
+
+        The result is M(n(x)), where n is the normalisation ``left`` and M is ``fit.map``. Zero vectors stay zero.
+        """
         normal = self.left.apply(x)
         return self.fit.map.apply(normal).masked_fill(_nothing(x, normal, self.left)[..., None], 0.0)
 
@@ -94,7 +97,7 @@ class MapFitter:
         self._fitter = Fitter(left.means.shape[1])
 
     def update(self, x: Tensor, y: Tensor) -> None:
-        """Add left and right rows [n, d], paired by index.
+        """Add left rows ``x`` and right rows ``y``, [n, d] each, paired by index.
 
         Raises:
             InputError: The sides differ in width, or a vector is not finite.
@@ -134,8 +137,9 @@ def fit_layers(
 ) -> tuple[NormalisedMap, ...]:
     """Fit an orthogonal map from left to right vectors for each layer, after normalising both sides.
 
-    Each side has its own normalisation, fitted to the pairs. Pairs with a zero vector are left out and counted. The
-    pairs are read once, and methods that fit means store them in temporary files. Memory is layers · d² and a batch.
+    A map solves the Procrustes problem of ``probes.rotation.procrustes`` between normalised vectors. Each side has its
+    own normalisation, fitted to the pairs. Pairs with a zero vector are left out and counted. The pairs are read once,
+    and methods that fit means store them in temporary files. Memory is layers · d² and a batch.
 
     With ``centre``, the map moves to the mean of the right side. With the method ``none``, this is the map of
     Kulshreshtha et al. 2020, equation 5.
@@ -170,6 +174,8 @@ def fit_layers(
 
 def fit_map(x: Tensor, y: Tensor, method: Method = "none", centre: bool = False, rounds: int = ROUNDS) -> NormalisedMap:
     """Fit the map of one layer as in `fit_layers`, on rows ``x`` [n, d] and their translations ``y`` [n, d].
+
+    See `fit_layers` for ``method``, ``centre`` and ``rounds``.
 
     Raises:
         InputError: A vector is not finite, no pair is left, or a side cannot be normalised (see `fit_normaliser`). With

@@ -65,6 +65,8 @@ class Normaliser:
     def fit(rows: Tensor, method: Method = "iterative", rounds: int = ROUNDS) -> Normaliser:
         """Fit a normalisation to the rows [n, d] of one language.
 
+        See `fit_normaliser` for ``method`` and ``rounds``.
+
         Raises:
             InputError: The rows cannot be normalised (see `fit_normaliser`).
         """

@@ -82,7 +82,11 @@ class _Folder(StrictModel):
 
 
 def check_place(folder: Path) -> None:
-    """Raise InputError if the folder exists but has no maps, since saving replaces it."""
+    """Check that a folder is new or has maps, since saving replaces it.
+
+    Raises:
+        InputError: The folder exists but has no maps.
+    """
     if folder.exists() and not (folder / ABOUT).is_file():
         hint = "set maps.save to another folder"
         raise InputError("exists but is not a folder of maps", folder, hint=hint, code="exists")

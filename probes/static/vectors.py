@@ -80,7 +80,7 @@ class StaticVectors:
         return self if bool(kept.all()) else StaticVectors(words, self.vectors[kept], self.facts)
 
     def rows_of_column(self, forms: Column) -> NDArray[np.int64]:
-        """Return the row in ``vectors`` [n] of each of the n words in a column, or −1 for a word without a vector.
+        """Return the row in ``vectors`` [n] int64 of each of the n words in a column, or −1 for words without a vector.
 
         Each type is looked up once.
         """
@@ -103,7 +103,8 @@ ROWS = 8192  # vectors that are mapped at once
 def augmented(vectors: StaticVectors, corpus: Corpus, pools: Sequence[Pool] = POOLS) -> Iterator[Tensor]:
     """Yield word vectors with sentence vectors appended, in batches of SENTENCES sentences.
 
-    A batch is [words of the batch, d · (1 + number of pools)] float32, where d is the size of a vector.
+    A batch is [words of the batch, d · (1 + number of pools)] float32, where d is the size of a vector. ``corpus`` has
+    the sentences, and ``pools`` names the sentence vectors to append.
 
     A sentence vector is the element-wise mean, maximum or minimum of the vectors of its words (Rücklé et al. 2018).
     With all three, 300 dimensions become 1,200. Words without a vector do not contribute to sentence vectors. Their own
