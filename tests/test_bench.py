@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import runpy
-import subprocess
 import sys
 from argparse import Namespace
 
@@ -53,9 +52,9 @@ def test_the_commands(package, capsys, monkeypatch):
     assert ended.value.code == 0 and f"usage: python -m {package}.bench" in capsys.readouterr().out
 
 
-def test_a_quick_run_of_the_engine(tmp_path):
-    command = [sys.executable, "-m", "synthlang.bench", "--quick", "--workers", "1", "2", "--out", tmp_path / "b.json"]
-    result = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+def test_a_quick_run_of_the_engine(tmp_path, capsys):
+    assert synthlang.main(["--quick", "--workers", "1", "2", "--out", str(tmp_path / "b.json")]) == 0
+    result = json.loads(capsys.readouterr().out)
     assert result == json.loads((tmp_path / "b.json").read_text())
     names = {"columns: inversion and transliteration", "reading text", "reading CoNLL-U", "reorder"}
     assert set(result["speeds"]) == names

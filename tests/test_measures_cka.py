@@ -63,11 +63,11 @@ def test_it_is_cka_of_sentences_read_alone(runs, kind, pooling, monkeypatch):
     """Every comparison, every layer with every layer, however the sentences are cut into batches."""
     monkeypatch.setattr(states, "bounded_batches", lambda lengths: bounded_batches(lengths, rows=3))
     monkeypatch.setattr(states, "PAIRS_AT_ONCE", 7)
-    given = subject_of(runs[kind], sentences=20, pooling=pooling)
+    given = subject_of(runs[kind], sentences=10, pooling=pooling)
     found = probe(given).values
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     rows, left_out = drawn_rows(given)
-    assert len(rows) == 20 == found["sentences"]
+    assert len(rows) == 10 == found["sentences"]
     assert found["counts"] == {**left_out_of(given), "sentence pairs not drawn": left_out}
     pairing = Pairing(given.side("target"), given.side("source"), rows, given.data.links)
     with given.reading():
@@ -77,7 +77,7 @@ def test_it_is_cka_of_sentences_read_alone(runs, kind, pooling, monkeypatch):
         for key, bodies in cases.items():
             left, right = plain_sides(given, rows, pooling, bodies)
             held = found["comparisons"][key]
-            assert held["items"] == len(left[0]) == len(right[0]) and (pooling == "words") == (len(left[0]) > 20)
+            assert held["items"] == len(left[0]) == len(right[0]) and (pooling == "words") == (len(left[0]) > 10)
             for i in range(3):
                 for j in range(3):
                     biased, debiased = of_kernels(left[i], right[j])

@@ -166,7 +166,7 @@ def test_files_are_written_whole_and_repeat_to_the_byte(tmp_path, number):
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # a missing glyph or a layout that did not fit would warn
         first = cases()[number].write(tmp_path / "a")
-        again = cases()[number].write(tmp_path / "b") if number in (0, 9) else first  # with and without places found
+        again = cases()[number].write(tmp_path / "b") if number in (3, 9) else first  # with and without places found
     assert [path.suffix for path in first] == [".svg", ".png"]
     assert {path.name for path in (tmp_path / "a").iterdir()} == {path.name for path in first}
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in again]

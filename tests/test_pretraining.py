@@ -68,28 +68,39 @@ def test_a_stopped_run_ends_as_an_uninterrupted_one(finished, tmp_path, monkeypa
     assert_same_run(finished / "run", tmp_path / "run")
 
 
+NAMED = {"checkpoints": {"every": 6, "keep": 1, "at": [1, 0.5]}, "validation__every": 6}
+
+
+@pytest.fixture(scope="module")
+def named(finished):
+    """A run with checkpoints at steps 1, 3 and 6."""
+    pretrain(config_of(**NAMED), finished / "named", Store(finished / "store"))
+    return finished / "named"
+
+
 @pytest.mark.parametrize("killed", [2, 3, 5])
-def test_a_run_with_named_checkpoints_stops_and_ends_as_an_uninterrupted_one(finished, tmp_path, monkeypatch, killed):
-    """Checkpoints at steps 1, 3 and 6, which are validated, too. Weights are those of a run without them."""
-    config, train = config_of(checkpoints={"every": 6, "keep": 1, "at": [1, 0.5]}, validation__every=6), Step.__call__
+def test_a_run_with_named_checkpoints_stops_and_ends_as_an_uninterrupted_one(
+    finished, named, tmp_path, monkeypatch, killed
+):
+    """The checkpoints are validated, too. Weights are those of a run without them."""
+    config, train = config_of(**NAMED), Step.__call__
 
     def dies(self, step, batches):
         if step == killed:
             raise Killed
         return train(self, step, batches)
 
-    pretrain(config, tmp_path / "whole", Store(finished / "store"))
     with monkeypatch.context() as patch:
         patch.setattr(Step, "__call__", dies)
         with pytest.raises(Killed):
             pretrain(config, tmp_path / "run", Store(finished / "store"))
     pretrain(config, tmp_path / "run", Store(finished / "store"))
-    assert_same_run(tmp_path / "whole", tmp_path / "run")
-    for run in ("whole", "run"):
-        assert steps_in(tmp_path / run / "checkpoints") == [1, 3, 6]
-        assert [row["step"] for row in untimed(tmp_path / run) if "validation/parent" in row] == [1, 3, 6]
-    plain, named = weights(finished / "run"), weights(tmp_path / "whole")
-    assert all(torch.equal(plain[name], named[name]) for name in plain)
+    assert_same_run(named, tmp_path / "run")
+    for run in (named, tmp_path / "run"):
+        assert steps_in(run / "checkpoints") == [1, 3, 6]
+        assert [row["step"] for row in untimed(run) if "validation/parent" in row] == [1, 3, 6]
+    plain, same = weights(finished / "run"), weights(named)
+    assert all(torch.equal(plain[name], same[name]) for name in plain)
 
 
 @pytest.mark.parametrize("batches", ["mixed", "one-language"])
@@ -262,7 +273,7 @@ def test_metrics_end_at_a_line_that_is_none(line, tmp_path):
     assert read_metrics(tmp_path / "none") == []
 
 
-def test_what_a_killed_export_left_goes(tmp_path, monkeypatch):
+def test_what_a_killed_export_left_goes(finished, tmp_path, monkeypatch):
     train, left = Trainer.train, tmp_path / "run" / "export" / ".tmp-parent-00000000"
 
     def killed(self):
@@ -272,10 +283,10 @@ def test_what_a_killed_export_left_goes(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Trainer, "train", killed)
     with pytest.raises(KeyboardInterrupt):
-        pretrain(config_of(), tmp_path / "run", Store(tmp_path / "store"))
+        pretrain(config_of(), tmp_path / "run", Store(finished / "store"))
     assert left.exists()
     monkeypatch.setattr(Trainer, "train", train)
-    pretrain(config_of(), tmp_path / "run", Store(tmp_path / "store"))
+    pretrain(config_of(), tmp_path / "run", Store(finished / "store"))
     assert not left.exists() and (tmp_path / "run" / "export" / "parent").exists()
 
 
@@ -329,7 +340,7 @@ def test_messages_name_the_model(finished, tmp_path):
     run, other = finished / "run", tmp_path / "other"
     settings = changed(PRETRAIN, language="parent", objective={"kind": "mlm"})
     del settings["dictionary"]
-    pretrain(parse(PretrainConfig, settings), other)
+    pretrain(parse(PretrainConfig, settings), other, Store(finished / "store"))
     found = refused(open_pretrained, str(run), None, target_model=str(other))
     assert found == ("other language", "missing")
     assert refused(open_pretrained, str(other), "foo", target_model=str(run)) == ("run language", "unknown")
@@ -383,9 +394,9 @@ LANGUAGES = {
 
 
 @pytest.mark.parametrize("name", LANGUAGES)
-def test_a_run_on_every_kind_of_language(name, tmp_path):
+def test_a_run_on_every_kind_of_language(name, finished, tmp_path):
     config = parse(PretrainConfig, changed(PRETRAIN, language=LANGUAGES[name], validation__every=0))
-    pretrain(config, tmp_path / "run")
+    pretrain(config, tmp_path / "run", Store(finished / "store"))
     opened, artifacts = open_run(tmp_path / "run")
     parent, derived = (member.train for member in artifacts.languages)
     assert len(parent) == 200
@@ -394,7 +405,7 @@ def test_a_run_on_every_kind_of_language(name, tmp_path):
     moved = derived.counts[size:].sum() / derived.counts.sum()
     assert (0.05 < moved < 0.95) if name == "tokens" else moved == 1.0
     model = trained_model(tmp_path / "run", opened, artifacts)
-    settings = parse(TransferConfig, {"task": "pos", **TRANSFER})
+    settings = parse(TransferConfig, {"task": "pos", **TRANSFER, "sup": False})
     pretrained = of_run(opened, artifacts, model, "a run")
     transfer = Transfer(pretrained, load_data(settings, pretrained), settings)
     record = seed_record(transfer.run(0), "accuracy")

@@ -21,6 +21,9 @@ FEWER_STEPS = {  # what is in the page → in the test
     '"pretrain.steps": 40, "pretrain.optimizer.warmup_steps": 5, "pretrain.validation.every": 40': (
         '"pretrain.steps": 6, "pretrain.optimizer.warmup_steps": 2, "pretrain.validation.every": 6'
     ),
+    '"builtin:mini-english?types=500&sentences=400"': '"builtin:mini-english?types=500&sentences=400&dev=300&test=60"',
+    '"builtin:mini-english?sentences=400&test=100"': '"builtin:mini-english?sentences=100&dev=10&test=40"',
+    '"transfer.train_items": 100': '"transfer.train_items": 50',
     '"grid.product.objective": None}': '"grid.product.objective": None, "grid.product.pretrain.seed": [0, 1]}',
 }
 
@@ -55,11 +58,11 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 FEWER = {  # sizes for a test: what a line has is kept
     "pretrain": [
         "--set",
-        "steps=20",
+        "steps=4",
         "--set",
-        "optimizer.warmup_steps=5",
+        "optimizer.warmup_steps=2",
         "--set",
-        "source=builtin:mini-english?sentences=300",
+        "source=builtin:mini-english?sentences=300&dev=100&test=100",
     ],
     "transfer": [
         "--set",
@@ -81,7 +84,7 @@ def test_the_tour_runs(tmp_path, monkeypatch):
     assert study in (ROOT / "docs" / "studies.md").read_text(encoding="utf-8")
     Path("my-study.yaml").write_text("\n".join(study.splitlines()[1:-1]))
     for line in (*tour.splitlines(), ablation.splitlines()[0]):
-        _, *words = shlex.split(line, comments=True)
+        _, *words = shlex.split(line.replace("sentences=2000", "sentences=100&dev=9&test=9"), comments=True)
         done = CliRunner().invoke(app, [*words, *FEWER.get(words[0], [])])
         assert done.exit_code == 0, (line, done.output, done.exception)
     assert "4 cells" in done.output

@@ -17,11 +17,11 @@ from probes.study.stage_folders import stages_read
 from synthlang.files import read_json, write_json
 from synthlang.store import Store
 from tests.refusals import refusal, refused
-from tests.study_cases import TINY, command, opened, own_copy, rows_of, run_here, stages_of, tables
+from tests.study_cases import command, made_here, opened, own_copy, rows_of, stages_of, tables
 from tests.study_graphs import FULL, graph_of
-from tests.tiny import changed
+from tests.tiny import STUDY, changed
 
-ONE = changed(TINY, pretrain__language="trans", seeds=[0], grid={"product": {"pretrain.objective.kind": ["mlm"]}})
+ONE = changed(STUDY, pretrain__language="trans", seeds=[0], grid={"product": {"pretrain.objective.kind": ["mlm"]}})
 TWO: dict[str, Any] = changed(ONE, grid={"product": {"pretrain.objective.kind": ["mlm"], "pretrain.seed": [0, 1]}})
 OTHER = changed(ONE, pretrain__steps=7)
 MORE = {**changed(ONE, seeds=[0, 1]), "name": "more"}
@@ -183,7 +183,7 @@ def test_wrong_use_is_one_line(arguments, message, tmp_path, monkeypatch, capsys
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("gc") / "out"
-    run_here(folder, ONE)
+    made_here(folder, ONE)
     return folder
 
 
@@ -195,7 +195,7 @@ def out(finished, tmp_path):
 def test_results_stay_and_a_later_study_says_that_it_needs_deleted_weights(out, tmp_path):
     before, (run,) = tables(out), stages_of(out, "pretrain")
     collect([out], "results")
-    assert [cell.status for cell in run_here(out, ONE).cells] == ["done"]
+    assert [cell.status for cell in made_here(out, ONE).cells] == ["done"]
     assert tables(out) == before
     error = refusal(opened, tmp_path / "b", MORE, store=out / "stages")
     assert (error.path, error.code) == (run, "missing")
@@ -204,15 +204,15 @@ def test_results_stay_and_a_later_study_says_that_it_needs_deleted_weights(out, 
     assert not (tmp_path / "b").exists()
     last = json.loads((run / "metrics.jsonl").read_text().splitlines()[-1])
     shutil.rmtree(run)
-    run_here(tmp_path / "b", MORE, store=out / "stages")
+    made_here(tmp_path / "b", MORE, store=out / "stages")
     assert json.loads((run / "metrics.jsonl").read_text().splitlines()[-1])["loss"] == last["loss"]
     assert rows_of(tmp_path / "b")[0]["sup"] == rows_of(out)[0]["sup"]
 
 
 def test_final_weights_are_enough_for_more_seeds_but_not_for_all_checkpoints(out, tmp_path):
     collect([out], "final")
-    assert open_run(stages_of(out, "pretrain")[0])[0].steps == 20
-    run_here(tmp_path / "b", {**changed(ONE, seeds=[1]), "name": "more"}, store=out / "stages")
+    assert open_run(stages_of(out, "pretrain")[0])[0].steps == 6
+    made_here(tmp_path / "b", {**changed(ONE, seeds=[1]), "name": "more"}, store=out / "stages")
     assert len(rows_of(tmp_path / "b")) == 1
     probes: dict[str, Any] = {"emergence": {"probes": ["words"], "words": {"checkpoints": True}}}
     (run,) = stages_of(out, "pretrain")
@@ -229,10 +229,10 @@ def test_final_weights_are_enough_for_more_seeds_but_not_for_all_checkpoints(out
 
 
 def test_a_stage_that_is_half_deleted_is_no_stage_and_all_are_made_again_with_the_same_result(out, monkeypatch):
-    run_here(out, TWO)
+    made_here(out, TWO)
     assert delete_unused([out]) == [], "every stage has its cell"
     first, before = tables(out), {path for kind in KINDS for path in stages_of(out, kind)}
-    run_here(out, ONE)
+    made_here(out, ONE)
     assert kinds(delete_unused([out], dry_run=True)) == KINDS
     monkeypatch.setattr(shutil, "rmtree", lambda path: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
@@ -240,7 +240,7 @@ def test_a_stage_that_is_half_deleted_is_no_stage_and_all_are_made_again_with_th
     monkeypatch.undo()
     assert len(list((out / "stages").glob(".tmp-unused-*"))) == 1
     assert len(delete_unused([out])) == 2 and not list((out / "stages").glob(".tmp-*"))
-    run_here(out, TWO)
+    made_here(out, TWO)
     assert tables(out) == first and {path for kind in KINDS for path in stages_of(out, kind)} == before
 
 
