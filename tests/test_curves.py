@@ -184,3 +184,9 @@ def test_a_report_without_thresholds_has_areas_and_final_values(tmp_path: Path) 
     made = report(make_grid(tmp_path, {"objective": ["A", "B"], "pretrain.seed": ["0", "1"]}, steps=(100, 200)))
     assert list(made.file("curves")[0])[:3] == ["Measure", "Condition", "Models"]
     assert "Threshold" not in made.file("curves")[0] and "lower bound" not in made.text
+
+
+def test_a_threshold_that_was_damaged_is_refused(tmp_path: Path) -> None:
+    folder = make_grid(tmp_path, {"objective": ["A", "B"]}, steps=(100, 200))
+    change(folder, config={"thresholds": {PATH: {"at_least": "high"}}})
+    assert refused(report, folder) == (f"thresholds.{PATH}.at_least", "type")

@@ -362,5 +362,8 @@ def test_the_score_of_a_parser_is_a_table(folder_of, tmp_path, capsys):
     rows = capsys.readouterr().out.splitlines()
     assert [row.count("|") for row in rows[2:]] == [9] * 6  # a head, a rule, before and after with and without marks
     assert main(["spacy:no_such_pipeline", str(tmp_path)]) == 2
+    (tmp_path / "x-test.conllu").write_text("1\the\t_\tPRON\t_\t_\t_\t_\t_\t_\n\n")
+    assert main([f"spacy:{folder_of('clearnlp')}", str(tmp_path / "x-test.conllu")]) == 2
+    assert "needs the column 'head'" in capsys.readouterr().err
     assert main([]) == 2
     assert "usage" in capsys.readouterr().err

@@ -95,7 +95,6 @@ def archive_studies(folders: Sequence[Path], into: Path) -> list[ArchivedFolder]
             error is also raised if a study names claims or papers that cannot be read or are not part of synthlang, or
             if its former archive is damaged. An unfinished study is refused if archived cells have other settings.
         DiskError: The archive cannot be written.
-        pydantic.ValidationError: A threshold of a study does not have the form of ``Threshold``.
     """
     contents = dict[str, _Content]()
     for folder in folders:

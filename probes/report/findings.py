@@ -91,12 +91,11 @@ def write_findings(folder: Path, page: Path) -> Findings:
         page: The file of the first page, beside which the other pages are written.
 
     Raises:
-        InputError: No study is archived, or an archived study or its claims cannot be read. The error is also raised if
-            a text cannot be read, belongs to no archived study or paper, or names a figure that does not exist. It is
-            also raised if all values of a drawn measure under a condition are NaN or infinite, or if ``check_page``
-            refuses a page.
+        InputError: No study is archived, or an archived study, its claims or its thresholds cannot be read. The error
+            is also raised if a text cannot be read, belongs to no archived study or paper, or names a figure that does
+            not exist. It is also raised if all values of a drawn measure under a condition are NaN or infinite, or if
+            ``check_page`` refuses a page.
         DiskError: A file cannot be written.
-        pydantic.ValidationError: A threshold of a study does not have the form of ``Threshold``.
     """
     archived = read_archive(folder / STUDIES)
     if not archived:

@@ -71,9 +71,8 @@ class Gallery:
                 have the most numbers is drawn. If there is no such table, the first figures of the studies are drawn.
 
         Raises:
-            InputError: There is no figure with such a name, the claims of a study cannot be read, or all values of a
-                drawn measure under a condition are NaN or infinite.
-            pydantic.ValidationError: A threshold of a study does not have the form of ``Threshold``.
+            InputError: There is no figure with such a name, the claims or thresholds of a study cannot be read, or all
+                values of a drawn measure under a condition are NaN or infinite.
         """
         studies = [name for name, study in self.archived.items() if whose in (name, *papers_of(study))]
         counts = Counter[str]()
@@ -162,9 +161,8 @@ def figures_of_study(name: str, study: Study, kind: str | None = None) -> list[F
         The figures. The list is empty without data.
 
     Raises:
-        InputError: The claims of the study cannot be read, or all values of a drawn measure under a condition are NaN
-            or infinite.
-        pydantic.ValidationError: A threshold of the study does not have the form of ``Threshold``.
+        InputError: The claims or thresholds of the study cannot be read, or all values of a drawn measure under a
+            condition are NaN or infinite.
     """
     material = scores_of(study, _claimed(study), FigureBudget(0))
     for draw, most in [KINDS[kind]] if kind else KINDS.values():
@@ -221,8 +219,7 @@ def measures_drawn(study: Study) -> list[str]:
     """Return the measures that the figures of a study show: curves over layers or steps, and words without context.
 
     Raises:
-        InputError: The claims of the study cannot be read.
-        pydantic.ValidationError: A threshold of the study does not have the form of ``Threshold``.
+        InputError: The claims or thresholds of the study cannot be read.
     """
     material, found = scores_of(study, _claimed(study)), [*WITHOUT_CONTEXT]
     for curves in (measure_curves(material, "step", thresholds_of(study)), measure_curves(material, "layer")):

@@ -94,9 +94,8 @@ def overview_sections(text: Overview, gallery: Gallery, pages: Mapping[str, str]
         pages: The page of each paper. The key "" has the page of studies that belong to no paper.
 
     Raises:
-        InputError: A paper or the claims of a study cannot be read, the text names a figure that does not exist, or all
-            values of a drawn measure under a condition are NaN or infinite.
-        pydantic.ValidationError: A threshold of a study does not have the form of ``Threshold``.
+        InputError: A paper or the claims or thresholds of a study cannot be read, the text names a figure that does not
+            exist, or all values of a drawn measure under a condition are NaN or infinite.
     """
     verdicts = {paper: [claim.main for claim in of.claims if claim.was_run] for paper, of in gallery.compared.items()}
     parts = [Section("Setup", [Paragraph(text.setup)])] if text.setup else []

@@ -96,9 +96,8 @@ def paper_sections(paper: str, gallery: Gallery, reading: Reading) -> list[Secti
         reading: The text of the page and the names of its figures.
 
     Raises:
-        InputError: The paper or the claims of a study cannot be read, no figure has one of the names, or all values of
-            a drawn measure under a condition are NaN or infinite.
-        pydantic.ValidationError: A threshold of a study does not have the form of ``Threshold``.
+        InputError: The paper or the claims or thresholds of a study cannot be read, no figure has one of the names, or
+            all values of a drawn measure under a condition are NaN or infinite.
     """
     told, studies = about(paper, gallery.archived), studies_of(paper, gallery.archived)
     citation = [Paragraph(told.citation)] if told.citation else []
@@ -127,9 +126,8 @@ def study_sections(names: Sequence[str], gallery: Gallery, readings: Mapping[str
         readings: Name of a study → its text and the names of its figures. A study may lack an entry.
 
     Raises:
-        InputError: The claims of a study cannot be read, no figure has one of the names, or all values of a drawn
-            measure under a condition are NaN or infinite.
-        pydantic.ValidationError: A threshold of a study does not have the form of ``Threshold``.
+        InputError: The claims or thresholds of a study cannot be read, no figure has one of the names, or all values of
+            a drawn measure under a condition are NaN or infinite.
     """
     for name in names:
         study, own = gallery.archived[name], readings.get(name, Reading())

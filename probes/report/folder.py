@@ -34,12 +34,11 @@ def write_report(folder: Path, say: Say = unheard, says_excluded: bool = True) -
         says_excluded: False if the caller shows the line about excluded runs itself.
 
     Raises:
-        InputError: study.json, a table or the config of a run cannot be read, or a comparison of the study is
-            malformed. The error is also raised if all values of a measure under a condition, or a loss or an alignment
-            in the log of a run, are NaN or infinite. It is also raised if a file has the name of a folder of the
-            report.
+        InputError: study.json, a table or the config of a run cannot be read, or a comparison or threshold of the study
+            is malformed. The error is also raised if all values of a measure under a condition, or a loss or an
+            alignment in the log of a run, are NaN or infinite. It is also raised if a file has the name of a folder of
+            the report.
         DiskError: A file cannot be written.
-        pydantic.ValidationError: A threshold of the study does not have the form of ``Threshold``.
     """
     from probes.report.data import read_study  # with pandas
 
@@ -60,7 +59,6 @@ def write_joined_report(folders: Sequence[Path], out: Path, say: Say = unheard) 
             if ``out`` is a file or a study folder, holds files other than a report, or is written by another process.
             Further reasons are those of ``write_report`` on the content of the studies.
         DiskError: A file cannot be written.
-        pydantic.ValidationError: A threshold of a study does not have the form of ``Threshold``.
     """
     from probes.report.data import read_study  # with pandas
     from probes.report.join import joined, same_together

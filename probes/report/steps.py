@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from probes.claims.estimates import over_models
 from probes.figures.lines import STEP
@@ -16,6 +17,8 @@ from probes.results.curves import CurveSummary, Summary, Threshold, summary
 from probes.results.intervals import interval_within
 from probes.results.read import columns_of
 from probes.statistics import Interval
+from synthlang.config import parse
+from synthlang.errors import InputError
 
 Thresholds = Mapping[str, Threshold]
 """Measure → threshold of the study."""
@@ -36,8 +39,7 @@ def over_training(material: Material) -> Section | None:
     """Return the section on measures at several checkpoints, or None without such a measure.
 
     Raises:
-        InputError: All values of a condition at a checkpoint are NaN or infinite.
-        pydantic.ValidationError: A threshold of the study does not have the form of ``Threshold``.
+        InputError: All values of a condition at a checkpoint are NaN or infinite, or a threshold of the study is wrong.
     """
     thresholds = thresholds_of(material.study)
     return curves_section(
@@ -55,11 +57,18 @@ def thresholds_of(study: Study) -> dict[str, Threshold]:
     """Return the thresholds of a study, or of all studies of a joined report: measure → threshold.
 
     Raises:
-        pydantic.ValidationError: A threshold does not have the form of ``Threshold``.
+        InputError: A threshold does not have the form of ``Threshold``.
     """
     configs = [study.config, *(part for part in study.config.values() if isinstance(part, Mapping))]
     named = (item for config in configs for item in (config.get("thresholds") or {}).items())
-    return {measure: Threshold.model_validate(value) for measure, value in named}
+    return {measure: _threshold(measure, value) for measure, value in named}
+
+
+def _threshold(measure: str, value: Any) -> Threshold:
+    try:
+        return parse(Threshold, value)
+    except InputError as error:
+        raise error.inside("thresholds", measure) from error
 
 
 def summary_table(curves: Sequence[MeasureCurve], thresholds: Thresholds) -> Table | None:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from synthlang.errors import InputError
 from synthlang.parsing.engines import Engine, open_engine
+from synthlang.sources.base import require_columns
 from synthlang.sources.conllu import ConlluSource
 
 Rows = Mapping[str, Sequence[Any]]  # column → values of the words of one sentence
@@ -76,9 +77,10 @@ def table(engines: Sequence[tuple[str, Engine]], path: Path) -> str:
         path: A file or folder of CoNLL-U with trees.
 
     Raises:
-        InputError: The treebank cannot be read.
+        InputError: The treebank cannot be read or has no trees.
     """
     source = ConlluSource(path)
+    require_columns(source, ("head", "deprel"), str(path), "the score of a parser")
     lines = ["| parser | split | punctuation | words | UPOS | UAS | LAS | LAS* |", "|---|---|---|---|---|---|---|---|"]
     for split in source.splits:
         gold = [dict(sentence.columns) for batch in source.batches(split) for sentence in batch]
