@@ -31,7 +31,7 @@ CODES: dict[str, Code] = {
     "string_too_long": "range",
     "string_pattern_mismatch": "format",
 }
-"""Code of each type of pydantic error. All others have the code "type"."""
+"""Code of each type of pydantic error. All other types have the code "type"."""
 MUST = {
     "int": "be an integer",
     "float": "be a number",
@@ -40,7 +40,7 @@ MUST = {
     "list": "be a list",
     "tuple": "be a list",
 }
-"""Rule of each kind of value, by the first word of the pydantic errors about this kind."""
+"""Rule of each kind of value, by the first word of the type of a pydantic error, such as ``int_type``."""
 SECTION = "be a section of keys"
 OF_KEY = "[key]"  # the part that pydantic adds to the location of a wrong key
 Location = Sequence[int | str]

@@ -29,7 +29,7 @@ FOREIGN = {
     b"%PDF-": ("a PDF", "extract the text of the file first"),
     **dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), UTF16 := ("UTF-16", "convert it: iconv -f UTF-16 -t UTF-8 FILE > NEW")),
 }
-"""First bytes of content that is not UTF-8 text, the name of the format, and the hint of the error."""
+"""Name of the format and hint of the error, by the first bytes of content that is not UTF-8 text."""
 BLOCK = 1 << 20
 SIZE = 4
 """Number of bytes at the end of a gzip file that hold its unpacked size."""
@@ -38,7 +38,7 @@ START = 64
 LIMIT = "SYNTHLANG_UNPACKED_RATIO"
 """Environment variable with the largest ratio of the unpacked to the packed size."""
 RATIO = 100
-"""Default of the environment variable."""
+"""Default of the ratio in the environment variable."""
 FREE = 1 << 26
 """Size in bytes up to which any file may unpack."""
 

@@ -41,7 +41,7 @@ class OmitDefaultFromHash:
 
 
 SourceSpec = Annotated[str, Reference("source")]
-"""Sentences, such as ``conllu:PATH`` (``synthlang.sources``)."""
+"""A source of sentences, such as ``conllu:PATH`` (``synthlang.sources``)."""
 ItemsSpec = Annotated[str, Reference("items")]
 """Labelled items, such as ``ner:PATH#dev`` (``synthlang.tasks``), with or without the name of the task."""
 UserFile = Annotated[str, Reference("file")]

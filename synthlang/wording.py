@@ -35,7 +35,7 @@ def enumerated(parts: Sequence[str]) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Format a time in seconds with about two significant digits.
+    """Format a time, given in seconds, in a suitable unit from seconds to years.
 
     >>> [duration(s) for s in (0.4, 119.4, 150, 7199, 7200, 200_000, 1e6, 1e8, 4e11)]
     ['0 s', '119 s', '2 min', '120 min', '2.0 h', '56 h', '12 days', '3.2 years', '12,675 years']
@@ -52,7 +52,7 @@ def duration(seconds: float) -> str:
 
 
 def large(number: float) -> str:
-    """Format a number from 0 with a word for its magnitude and about two significant digits.
+    """Format a number from 0 with a word for its magnitude, such as ``33 billion``.
 
     >>> [large(n) for n in (999, 65_536, 32.77e9, 7.864e12, 235.9e12)]
     ['999', '66 thousand', '33 billion', '7.9 trillion', '236 trillion']

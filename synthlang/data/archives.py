@@ -53,7 +53,7 @@ def copy_members(archive: Path, wanted: Mapping[str, Path]) -> None:
 
 
 Member = tuple[str, bool, Any]
-"""A name, True for a regular file, and the function that opens it."""
+"""Name of a member, True for a regular file, and the function that opens the member."""
 
 
 def _zip(path: Path) -> Iterator[Member]:

@@ -105,7 +105,8 @@ class Downloads:
         """Download files, several at a time, and return the error of each failed download by the place of the file.
 
         Args:
-            files: The files. A file that is already in the folder is only checked.
+            files: The files. A file that is already in the folder is checked, and a damaged file of the hub is
+                downloaded again. Files of the hub in a mirror folder are not checked.
             report: Called with the progress.
         """
         progress = _Progress(files, report)

@@ -30,7 +30,7 @@ class Origin(StrictModel):
     """Source of the files of a data set, with their conversion, licence and evidence."""
 
     source: Source
-    """The source."""
+    """Source of the files."""
     convert: Conversion | None = None
     """The conversion of the files that were downloaded."""
     licence: str
@@ -42,19 +42,19 @@ class Origin(StrictModel):
     disk: Size | None = None
     """Megabytes on the disk with all steps, or null for data that a person obtains."""
     items: int | None = Field(default=None, gt=0)
-    """Number of labelled items for training, or null for other data and where it is unknown. Forecasts use it."""
+    """Number of labelled items for training, for forecasts. It is null for other data, or if it is unknown."""
     evidence: Evidence
     """Evidence for the source: ``page``, ``repository``, ``partly`` or ``none``.
 
-    ``page`` is a page of the source, and ``repository`` are public repositories that use it. With ``partly``, the
-    evidence covers only a part of the source.
+    ``page`` means a page of the source, and ``repository`` means public repositories that use the source. With
+    ``partly``, the evidence covers only a part of the source.
     """
     checked: str
-    """Findings from this evidence."""
+    """Findings from the evidence."""
     steps: tuple[Step, ...] = ()
     """Steps after the download, in their order."""
     note: str = ""
-    """A difference from the paper."""
+    """Difference from the data of the paper, or ""."""
 
     @property
     def is_fetched(self) -> bool:
@@ -74,7 +74,7 @@ class DataSet(Origin):
     used: str
     """Papers and sections that use the data set."""
     layout: Layout
-    """The reader of the folder."""
+    """Layout of the files, which determines the reader."""
     fills: tuple[str, ...] = ()
     """Files of the data set, below ``data/`` (default: the folder with the name of the data set)."""
     lab: Origin | None = None

@@ -23,7 +23,7 @@ from synthlang.fingerprint import git_blob_id, sha256_file
 from synthlang.hub_upload import endpoint
 
 TRIES, WAIT = 4, 2.0
-"""Number of tries of a call while the hub fails, and seconds before the second try, which double with each try."""
+"""Number of tries of a call while the hub fails, and seconds before the second try. The wait doubles with each try."""
 NEWEST = "main"
 LOGIN = "accept its terms on that page, and set HF_TOKEN or run: hf auth login"
 PRIVATE = f"if it is private or gated, {LOGIN}"

@@ -95,7 +95,7 @@ class Fetch:
 
     @property
     def disk(self) -> list[Size]:
-        """Size on the disk of each data set that is missing and whose size is known."""
+        """Size on the disk of each data set that the fetch writes, if the size is known."""
         return [size for job in self.jobs if (size := job.disk) is not None]
 
     @property

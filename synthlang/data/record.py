@@ -49,13 +49,13 @@ class SetRecord(StrictModel):
     """The record of a data set that ``synthlang data fetch`` wrote."""
 
     variant: Variant
-    """The source of the catalogue: main, or lab."""
+    """Origin in the catalogue: ``main`` or ``lab``."""
     source: Mapping[str, Any]
     """The source, as in the catalogue."""
     revision: str | None
     """The downloaded revision, such as a commit, or null if the source has none."""
     licence: str
-    """The licence."""
+    """The licence, as in the catalogue."""
     received: tuple[Received, ...]
     """The downloaded files."""
     written: Mapping[str, Written]
@@ -63,9 +63,9 @@ class SetRecord(StrictModel):
     omitted: Mapping[str, int] = {}
     """Counts of omissions of the conversion, by reason."""
     steps: tuple[StepRecord, ...] = ()
-    """The steps that ran."""
+    """Records of the steps that ran."""
     date: str
-    """Day of the download."""
+    """Day of the download, in ISO 8601."""
     synthlang: str
     """Version of synthlang."""
     converter: int

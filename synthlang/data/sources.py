@@ -188,7 +188,7 @@ class ByHand(StrictModel):
     layout: str
     """The files that the folder must have."""
     splits: tuple[Literal["train", "dev", "test"], ...] = ()
-    """Splits that the folder must have (default: those of the free source at the size ``lab``)."""
+    """Splits that the folder must have (default: the splits of the free source at the size ``lab``)."""
 
     @property
     def address(self) -> str:

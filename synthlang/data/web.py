@@ -29,7 +29,7 @@ from synthlang.fingerprint import sha256_file
 TRIES = 6
 """Number of failures in a row, without a byte between them, after which a download fails."""
 WAIT, LONGEST_WAIT = 1.0, 120.0
-"""Seconds before the second try, which double with each try, and the longest wait in seconds."""
+"""Seconds before the second try, and the longest wait in seconds. The wait doubles with each try."""
 TIMEOUT = 60.0
 BLOCK = 1 << 18
 AGAIN = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS, *(code for code in HTTPStatus if code >= 500)}

@@ -131,7 +131,7 @@ class SentencesOf:
         return self.task.columns
 
     def size(self, split: str) -> int | None:
-        """Return the number of sentences in a split if items are sentences, else None."""
+        """Return the approximate number of sentences in a split if items are sentences, else None."""
         return self.task.size(split) if self.task.kind == "words" else None
 
     def batches(self, split: str) -> Iterator[Corpus]:

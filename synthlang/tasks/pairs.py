@@ -113,7 +113,7 @@ class Row(NamedTuple):
 class ReadPairs(ReadTask):
     """Base class of labelled pairs of texts that are read from files or from the hub.
 
-    ``language`` is the language whose rows are used. If it is None, rows in several languages are an InputError.
+    ``language`` is the language whose rows are used. If it is None, rows in several languages raise an InputError.
     """
 
     kind = "classes"

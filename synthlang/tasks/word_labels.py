@@ -169,4 +169,4 @@ class MiniEnglishNames(MiniEnglishTask):
 
 
 BUILT_IN: dict[str, type[MiniEnglishTask]] = {"ner": MiniEnglishNames, "slots": MiniEnglishSlots}
-"""Tasks with separate items in the grammar. Other tasks use its sentences."""
+"""Tasks for which the grammar generates separate items. Other tasks use the sentences of the grammar."""

@@ -51,12 +51,13 @@ class CodeSwitch(Transform):
     cap: float = Field(default=0.15, ge=0.0, le=1.0)
     """Largest share of the words of a batch that are replaced.
 
-    If more words are drawn, the floor(strength · cap · words) with the smallest random numbers are replaced.
+    If more words are drawn, only floor(strength · cap · words) of them are replaced. Their random numbers are the
+    smallest.
     """
     batch_sentences: int = Field(default=1000, ge=1)
     """Number of sentences of a batch for ``cap``, a divisor of 2,000."""
     translations: Literal["first", "uniform", "weighted"] = "first"
-    """Choice among several translations: the ``first`` one, or a random one, drawn ``uniform`` or ``weighted``.
+    """Choice among several translations: the ``first``, or a random translation (``uniform`` or ``weighted``).
 
     The weights are the third column of the file, which in PanLex is the quality of a translation.
     Without that column, ``weighted`` draws uniformly.

@@ -22,7 +22,7 @@ class Delay(Transform):
 
     kind: Literal["delay"] = "delay"
     by: int = Field(default=4, ge=1, le=MOST_WORDS)
-    """Number of words that an inserted word passes, without other inserted words.
+    """Number of words that an inserted word passes, not counting other inserted words.
 
     If the sentence ends first, the word moves to its end.
     """

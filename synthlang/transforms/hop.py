@@ -93,7 +93,7 @@ class Hop(Transform):
 
     kind: Literal["hop"] = "hop"
     distance: int = Field(default=4, ge=0, le=MOST_WORDS)
-    """Number of words between a verb and its marker. Marks and parts of words do not count."""
+    """Number of words between a verb and its marker. ASCII punctuation and ``parts`` do not count."""
     room: int = Field(default=4, ge=0, le=MOST_WORDS)
     """Number of words that must follow each affected verb. Other sentences are left out and counted."""
     singular: str = "🅂"

@@ -217,7 +217,7 @@ class Mark(Transform):
     articles: tuple[str, ...] = Field(default=("the", "a", "an"), min_length=1)
     """Words with the relation det that count as articles, in upper or lower case."""
     as_words: bool = False
-    """Insert markers as separate words (source_index −1), not joined by ``separator`` as in ``cat·ka``."""
+    """Insert markers as separate words (source_index −1). Otherwise ``separator`` joins them, as in ``cat·ka``."""
     place: Literal["after", "before"] = "after"
     """Side of the markers: ``after`` their word or ``before`` it."""
     separator: str = "·"

@@ -34,7 +34,7 @@ class Shuffle(Reordering):
     """Order of the words.
 
     ``none`` keeps the order (a control), ``random`` draws an order for each sentence, ``fixed`` has one order for each
-    length, and ``even-odd`` has the words at even positions before those at odd ones, counted from 0.
+    length, and ``even-odd`` puts even positions, counted from 0, before odd positions.
     """
     draw: int | None = Field(default=None, ge=0, le=LARGEST_DRAW)
     """Seed of NumPy's generator, which draws the orders of ``fixed``. The seed of the language does not affect them."""

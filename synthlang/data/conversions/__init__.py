@@ -31,6 +31,6 @@ Conversion = Annotated[
     Field(discriminator="kind"),
 ]
 FORMAT = 1
-"""Version of the conversions. Raise it when one of them writes other files from the same input."""
+"""Version of the conversions. Raise it when a conversion writes other files from the same input."""
 
 __all__ = ["FORMAT", "Conversion"]

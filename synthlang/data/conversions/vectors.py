@@ -25,7 +25,7 @@ class FirstVectors(Converter):
     file: str
     """The downloaded file of word vectors."""
     words: int = Field(default=200_000, ge=1)
-    """Number of words."""
+    """Largest number of words to keep."""
 
     @property
     def inputs(self) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ class Align(BaseStep):
     kind: Literal["align"]
     """Word alignments in both directions."""
     program: Program
-    """The aligner."""
+    """The aligner: ``fast_align`` or ``eflomal``."""
 
     @property
     def about(self) -> str:

@@ -41,7 +41,7 @@ class StepRecord(StrictModel):
     version: str
     """Versions of the library and of the model."""
     fingerprint: str
-    """Fingerprint of the library and of the model. For an alignment, it covers the text instead."""
+    """Fingerprint of the library and of the model, or of an alignment (see ``Align.name``)."""
     counts: Mapping[str, int] = {}
     """Numbers of processed parts, such as sentences, by name, and of omitted parts by reason."""
 

@@ -30,7 +30,7 @@ class Parse(BaseStep):
     parser: str
     """The parser, such as spacy:en_core_web_sm."""
     tokens: Tokens = "source"
-    """Splitting into words and sentences by the ``source`` of the text or by the ``engine``."""
+    """Splitter of the text into words and sentences: its ``source``, or the ``engine``."""
     morphology: bool | None = None
     """True to write features and lemmas as well, which some languages need (default: False)."""
 
