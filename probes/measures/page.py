@@ -32,7 +32,7 @@ def write_page(
         values: The content of probes.json.
         found: The result of each probe by name.
         table: The settings classes of the probes, whose titles and descriptions are shown.
-        more: Sections to add after those of the probes, before the section with the settings.
+        more: Sections to add between the sections of the probes and the section with the settings.
 
     Raises:
         InputError: The folder has no name, or a text is not UTF-8.
@@ -105,7 +105,7 @@ def _nothing(reason: str) -> dict[str, Any]:
 
 
 def against_retrieval(cka: Sequence[float | None], retrieval: Sequence[float | None], seed: int = 0) -> Correlation:
-    """Return Pearson's r of CKA and retrieval accuracy over layers, both [layers].
+    """Return Pearson's r of the CKA ``cka`` [layers] and the retrieval accuracy ``retrieval`` [layers].
 
     Conneau et al. 2020, section 5.2, report more than 0.9 for four pairs of languages. A layer with None in either list
     is left out. With fewer than 3 layers left, r is None. Layers are not independent, so p and the interval are weaker

@@ -160,7 +160,9 @@ class ProbeInput:
         return self.config.numbers(self.body(role).shape.layers)
 
     def side(self, role: Role, subword: Subword | None = None, layers: tuple[int, ...] | None = None) -> LanguageSide:
-        """Return the language ``role`` with its reader. ``subword`` and ``layers`` default to those of the config.
+        """Return the language ``role`` with its reader.
+
+        ``subword`` and ``layers`` select the vectors that the reader returns (default: as in the config).
 
         Raises:
             InputError: The sentence pairs cannot be read, or the model does not have one of the layers of the config.
@@ -174,6 +176,6 @@ class ProbeInput:
     def reading(self) -> AbstractContextManager[None]:
         """Return a context in which both models are in evaluation mode, on a GPU if there is one.
 
-        The context is that of ``probes.states.reading``, which restores the models afterwards.
+        The models are restored afterwards (see ``probes.states.reading``).
         """
         return reading(map(self.body, ROLES))

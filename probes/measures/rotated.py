@@ -35,7 +35,7 @@ Sides = tuple[LanguageSide, LanguageSide]
 
 @dataclass(frozen=True, eq=False)
 class MovingMap:
-    """A map that moves the vectors of one language into the space of the other.
+    """A map that moves the vectors of one language into the space of the other language.
 
     Attributes:
         map: The map, or None to leave vectors unchanged.
@@ -83,7 +83,7 @@ def fit_read(
 
 
 def fit_moving(pairs: Batches, sides: Sides, config: FitSettings) -> tuple[NormalisedMap, ...]:
-    """Fit a map for each layer on given vectors, from the language that moves to the other one.
+    """Fit a map for each layer on given vectors, from the language that moves to the other language.
 
     Args:
         pairs: Batches of paired vectors of the other and of the source language, [layers, n, d] each.
@@ -197,7 +197,8 @@ def read_static(
 def linked_codes(given: ProbeInput, corpora: tuple[Corpus, Corpus]) -> tuple[Codes, Codes]:
     """Return the codes of the left and the right word of every word alignment in the fitted sentence pairs.
 
-    Both arrays are [n] int64. The codes are indices into the names of the word column of each corpus.
+    Both arrays are [n] int64. The codes are indices into the names of the word column of the left and of the right
+    corpus in ``corpora``.
 
     Raises:
         InputError: The sentence pairs cannot be read.

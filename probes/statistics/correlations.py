@@ -285,7 +285,7 @@ class Units:
 
 
 def groups_of(codes: NDArray[np.intp]) -> tuple[Rows, ...]:
-    """Return the rows of each code, in order of codes."""
+    """Return the rows of each code in ``codes`` [n], in the order of the codes."""
     order = np.argsort(codes, kind="stable")
     return tuple(np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)) if len(codes) else ()
 
@@ -296,14 +296,21 @@ def arrangements(groups: Sequence[Rows]) -> int:
 
 
 def every_arrangement(groups: Sequence[Rows], n: int) -> Iterator[Rows]:
-    """Yield all permutations in chunks [r, n]. Entry i of a permutation is the point whose x is moved to point i."""
+    """Yield all permutations of n points in chunks [r, n].
+
+    Entry i of a permutation is the point whose x is moved to point i. ``groups`` are the groups of exchangeable
+    clusters (`Units.groups`).
+    """
     choices = product(*(permutations(range(len(points))) for points in groups))
     while chunk := list(islice(choices, max(1, CHUNK // n))):
         yield _placed(groups, [np.array(orders, np.intp) for orders in zip(*chunk, strict=True)], n)
 
 
 def drawn_arrangements(groups: Sequence[Rows], n: int, rounds: int, random: np.random.Generator) -> Iterator[Rows]:
-    """Yield ``rounds`` random permutations in chunks [r, n], in the form of ``every_arrangement``."""
+    """Yield ``rounds`` random permutations of n points in chunks [r, n], in the form of `every_arrangement`.
+
+    ``groups`` are the groups of exchangeable clusters (`Units.groups`).
+    """
     size = max(1, CHUNK // n)
     for start in range(0, rounds, size):
         r = min(size, rounds - start)
@@ -320,7 +327,7 @@ def _placed(groups: Sequence[Rows], orders: Sequence[Rows], n: int) -> Rows:
 
 
 def drawn_weights(units: Units, rounds: int, random: np.random.Generator) -> Floats:
-    """Draw clusters with replacement within strata, and return the number of draws of each point, [rounds, n]."""
+    """Draw clusters of ``units`` with replacement within strata, and return the draws of each point, [rounds, n]."""
     counts = np.zeros((rounds, len(units.rows)))
     for stratum in units.strata:
         picks = random.integers(len(stratum), size=(rounds, len(stratum)))

@@ -21,12 +21,12 @@ Floats = NDArray[np.float64]
 
 
 def generator(key: int) -> np.random.Generator:
-    """Return the random number generator of ``key`` (0 ≤ key < 2¹²⁸)."""
+    """Return the random number generator Philox with the key ``key`` (0 ≤ key < 2¹²⁸)."""
     return np.random.Generator(np.random.Philox(key=key))
 
 
 def values_of(values: ArrayLike, dimensions: tuple[int, ...]) -> Floats:
-    """Return the values as an array. ``dimensions`` are the allowed numbers of dimensions.
+    """Return ``values`` as a float64 array. ``dimensions`` are the allowed numbers of dimensions.
 
     Raises:
         InputError: There are no values, or NaN or infinity is among them.
@@ -75,7 +75,7 @@ def numbers_among(values: Iterable[float | None]) -> list[float]:
 
 
 def mean_of(values: Iterable[float | None]) -> float | None:
-    """Return the mean of the finite numbers, or None if there are none."""
+    """Return the mean of the finite numbers among ``values``, or None if there is no finite number."""
     numbers = numbers_among(values)
     return sum(numbers) / len(numbers) if numbers else None
 

@@ -70,9 +70,9 @@ def paired_t_test(a: ArrayLike, b: ArrayLike) -> PairedTest:
 def permutation_test(a: ArrayLike, b: ArrayLike, score: Score, key: int, rounds: int = TEST_ROUNDS) -> PairedTest:
     """Test score(b) − score(a) by swapping the two systems on about half of the rows in each round.
 
-    p = (1 + hits) / (1 + rounds). A hit is a round whose |difference| reaches the observed one (Phipson & Smyth 2010).
-    If all rows are equal, p = 1 and nothing is drawn. ``scipy.stats.permutation_test`` would be slower, because it
-    permutes whole arrays in each round.
+    p = (1 + hits) / (1 + rounds). A hit is a round whose |difference| is at least the observed |difference| (Phipson &
+    Smyth 2010). If all rows are equal, p = 1 and nothing is drawn. ``scipy.stats.permutation_test`` would be slower,
+    because it permutes whole arrays in each round.
 
     Args:
         a: [rows, k], the contribution of each row to the sums of ``score``. A row is the unit to swap: an item, or the

@@ -1,8 +1,9 @@
 """Tests for differences between transfers, computed from the saved predictions.
 
-The tests follow "The Impact of Cross-Lingual Adjustment" (2022), section 4. Scores that are means over items (accuracy,
-answers, frames) get a paired t-test over items averaged over seeds. Scores of sums over items (F1 of spans, macro F1,
-attachment) get a permutation test over the predictions of all seeds. All p values are corrected together.
+The tests follow "The Impact of Cross-Lingual Adjustment" (2022), section 4. Scores that are means over items get a
+paired t-test over items averaged over seeds. Examples are the accuracy of nli, answers, intents and frames. Scores of
+sums over items get a permutation test over the predictions of all seeds. Examples are the accuracy of words, F1 of
+spans, macro F1 and attachment. All p values are corrected together.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ Run = tuple[int, int]  # seed, setting
 
 @dataclass(frozen=True)
 class Comparison:
-    """Comparison of each result file with the first one.
+    """Comparison of each result file with the first result file, the baseline.
 
     Attributes:
         task: The task of all files.
@@ -109,9 +110,9 @@ class Comparison:
 
 
 def short_names(files: Sequence[str]) -> dict[str, str]:
-    """Return a short name for each file, from the parts of its path that not all paths have.
+    """Return a short name for each file, from the parts of its path that not all paths have, without the suffix.
 
-    A single file keeps its whole path.
+    The name of a single file is its whole path without the suffix.
 
     >>> list(short_names(["runs/mlm/transfer/pos-trans.json", "runs/xlm/transfer/pos-trans.json"]).values())
     ['mlm', 'xlm']

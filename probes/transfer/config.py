@@ -177,7 +177,7 @@ class ContinualConfig(StrictModel):
     alpha: float = Field(default=0.01, ge=0.0)
     """Weight α of the alignment loss. 0 turns it off."""
     rows: int = Field(default=16, ge=1)
-    """Number of sentence pairs or of word pairs in a step, by ``sample``."""
+    """Number of sentence pairs or of word pairs (``sample``) of each pair of languages in a step."""
     sample: Annotated[Literal["sentences", "words"], OmitDefaultFromHash()] = "sentences"
     """Pairs that a step draws: ``sentences`` with all their word alignments, or single pairs of aligned ``words``.
 
@@ -199,7 +199,7 @@ class ContinualConfig(StrictModel):
 
     @property
     def has_text(self) -> bool:
-        """True if the config gives sentences of the target language, which may then be a natural one."""
+        """True if the config gives sentences of the target language, which may then be a natural language."""
         return any(isinstance(pair, TextPair) for pair in self.pairs.values())
 
 
@@ -452,7 +452,7 @@ def combinations(config: TransferConfig) -> list[tuple[str, TransferConfig]]:
 
 
 def check_tried(config: TransferConfig, counts: Iterable[int]) -> None:
-    """Check every combination of the search, and that models have the layers that it reads.
+    """Check every combination of the search, and check that the models have its layers.
 
     ``counts`` has the number of layers of each model.
 

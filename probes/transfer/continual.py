@@ -17,11 +17,11 @@ from synthlang.rng import key_of
 
 
 class Continual:
-    """The alignment loss α · (L + λR) of continual learning, on ``config.rows`` pairs in each step.
+    """The alignment loss α · (L + λR) of continual learning, on some pairs in each step.
 
-    Source: The Impact of Cross-Lingual Adjustment, equation 2. `AlignmentLoss` has the terms L and R. A pair is a
-    sentence pair or a single word pair, as ``config.sample`` selects. The pairs and the dropout of a step depend only
-    on (seed, step).
+    Source: The Impact of Cross-Lingual Adjustment, equation 2. `AlignmentLoss` has the terms L and R. A step has
+    ``config.rows`` pairs of each pair of languages, which are sentence pairs or single word pairs (``config.sample``).
+    The pairs and the dropout of a step depend only on (seed, step).
 
     Args:
         config: The settings, with the weight α.
@@ -59,7 +59,7 @@ class Continual:
         )
 
     def loss(self, step: int) -> Tensor:
-        """Return the loss of a step, a scalar on the device of the model."""
+        """Return the loss α · (L + λR) of a step, a scalar on the device of the model."""
         device = self.body.norm.weight.device
         self._align.frozen.to(device)  # the model may have been moved to another device
         self.body.seed_dropout(key_of("continual-dropout", self.seed, step))

@@ -65,11 +65,11 @@ def whole_rows(text: Text, is_causal: bool) -> Tensor:
 class Features(nn.Module):
     """States [r, 1 + k, width] of a batch: the state of the row (column 0), then one state for each word.
 
-    The state of a row is that of ``<s>``, or of the last token in a decoder. A batch without words gives the states of
-    all columns, [r, w, width], with the state of the row in column 0. Unused weights, such as the output layer and
-    the layers above the last layer that is read, are not trained. The new layers on top (``config.top_layers``) are
-    like the layers of the model. If layers are concatenated, they are as many times as wide. Their weights are drawn
-    from PyTorch's random generator.
+    The state of a row is the state of ``<s>``, or of the last token in a decoder. A batch without words gives the
+    states of all columns, [r, w, width], with the state of the row in column 0. Unused weights, such as the output
+    layer and the layers above the last layer that is read, are not trained. The new layers on top
+    (``config.top_layers``) are like the layers of the model. With ``combine: concat``, they are as wide as all read
+    layers together. Their weights are drawn from PyTorch's random generator.
 
     Args:
         bodies: The pretrained model for each role. The models are copied, so the originals do not change.
@@ -228,7 +228,7 @@ class TaskModel(nn.Module):
         return states.float()
 
     def states(self, batch: Batch, read: Tensor | None = None) -> Tensor:
-        """Return the input of the head, float32 [r, 1 + k or w, d]."""
+        """Return the input of the head, float32 [r, 1 + k, d], or [r, w, d] for a batch without words."""
         with self._autocast():
             states = self.features.finish(self.features.read(batch) if read is None else read, batch)
         return states.float()
@@ -270,7 +270,7 @@ class FrozenStates:
 
 
 def frozen_states(model: TaskModel, examples: Examples, most: int = MOST) -> FrozenStates | None:
-    """Return the states of a set if the features are frozen and the states fit into ``most`` bytes, else None.
+    """Return the states of ``examples`` if the features are frozen and the states fit into ``most`` bytes, else None.
 
     The batches for reading do not depend on the training batches, so a resumed fit gets the same states. For rows in
     two languages the result is None, because their padding in the middle depends on the batch. The model is left in

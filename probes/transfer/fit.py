@@ -90,8 +90,9 @@ def fine_tune(
         config: The settings.
         seed: The seed of the order of rows and of the dropout.
         also: Additional dev sets. The score of an epoch is the mean over all dev sets.
-        folder: The folder for the state after each epoch, from which an interrupted fit continues.
-        extra: A function from a step to a loss that is added to the loss of the task.
+        folder: The folder for the state after each epoch, from which an interrupted fit continues (default: the state
+            is not saved).
+        extra: A function from a step to a loss that is added to the loss of the task (default: none).
         report: Receives the progress.
 
     Raises:

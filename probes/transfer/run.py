@@ -110,8 +110,8 @@ class Transfer:
 
     Raises:
         InputError: The maps or the dictionary of a rotation cannot be read, or the settings do not suit a decoder (see
-            `check_decoder`). The error is also raised if the task has no such main metric or rules of scoring, or if
-            the training set has too few labels.
+            `check_decoder`). The error is also raised if the task does not have the main metric or the rules of scoring
+            in the settings, or if the training set has too few labels.
     """
 
     def __init__(

@@ -223,17 +223,17 @@ def _with_tasks(splits: Splits, change: Callable[[TaskSet], TaskSet]) -> Splits:
 
 
 def annotated(splits: Splits, parser: str | None, languages: Sequence[Language], report: Report) -> Splits:
-    """Add the columns that the languages read: from the sources, and from a parser if one is given.
+    """Add the columns that the languages read: from the sources, and from the parser if it is not None.
 
     Args:
         splits: The sets.
         parser: The parser (``spacy:NAME`` or ``stanza:NAME``), or None.
         languages: The languages in which items are derived.
-        report: Called with the progress of the parser.
+        report: Receives the progress of the parser.
 
     Raises:
-        InputError: A file of a source cannot be read, the parser is not installed, or the parser has no lemmatizer
-            although a language needs lemmas. Parsing itself starts when items are read.
+        InputError: A file of a source cannot be read, or the parser cannot be opened (see `open_engine`), as without a
+            lemmatizer that a language needs. Parsing itself starts when items are read.
     """
     splits = with_morphology(splits, languages)
     if parser is None:

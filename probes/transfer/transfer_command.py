@@ -184,7 +184,7 @@ def _default_path(model: str, config: TransferConfig, pretrained: Pretrained) ->
 
 
 def _check_saved(file: ResultFile, seeds: int, keep: Path) -> None:
-    """Raise InputError if a seed is finished, but a folder does not have its model."""
+    """Raise InputError if a seed is finished, but the folder ``keep`` does not have its models."""
     for seed in file.seeds.keys() & range(seeds):
         for folder in model_folders(keep, seed, len(file.seeds[seed]["fits"]["source"])):
             if not is_saved(folder, file.name):

@@ -6,9 +6,10 @@ computed exactly by ranks. The variance follows from the placements (DeLong, DeL
     v(a) = P(a < b) + ½ P(a = b) over all b          w(b) = P(a < b) + ½ P(a = b) over all a
 
 Each a contributes (v(a) − A) / n to the error of A, and each b contributes (w(b) − A) / m. Word pairs that share a
-sentence are not independent, and an unrelated pair belongs to two sentences. Contributions are therefore summed by
-sentence first (Obuchowski 1997, "Nonparametric Analysis of Clustered ROC Curve Data"), with all products of two pairs
-that share a sentence on either side (Fafchamps & Gubert 2007, "The Formation of Risk Sharing Networks", equation 2.6).
+sentence are not independent. Contributions are therefore summed by sentence first (Obuchowski 1997, "Nonparametric
+Analysis of Clustered ROC Curve Data"). An unrelated pair belongs to two sentences, so the variance has the products of
+all two pairs that share a sentence on either side (Fafchamps & Gubert 2007, "The Formation of Risk Sharing Networks",
+equation 2.6).
 
 A bootstrap over sentences gives similar intervals, but it needs random numbers, thousands of sorts, and a choice of
 weight for pairs of two sentences.
@@ -41,7 +42,7 @@ class Influence:
         estimate: The estimate.
         values: [k] contributions, which sum to 0 up to rounding.
         first: [k] the first sentence of each pair, codes 0 … G − 1.
-        second: [k] the second sentence of each pair. It equals the first one for a pair within one sentence.
+        second: [k] the second sentence of each pair. It equals ``first`` for a pair within one sentence.
     """
 
     estimate: float
@@ -110,7 +111,7 @@ def standard_error(influence: Influence) -> float | None:
 
 
 def clustered_interval(influence: Influence, *, share: bool = False) -> Interval:
-    """Return the estimate with a t interval of G − 1 degrees of freedom, where G is the number of sentences.
+    """Return the estimate of ``influence`` with a t interval of G − 1 degrees of freedom for G sentences.
 
     The bounds are the estimate ± t · `standard_error`, at the level LEVEL. With ``share``, the estimate lies between 0
     and 1, and the interval is computed on log odds (delta method) to stay in this range. The bounds are None with only

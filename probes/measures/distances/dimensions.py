@@ -8,8 +8,8 @@ pairs of words x, y, dimension i contributes
     cosine   mean of x_i y_i / (|x| |y|), which may be negative and sums to the mean cosine
 
 The share of a dimension is |contribution| / Σ |contributions|, so that shares are at least 0 and sum to 1. The paper
-divides by Σ contributions. The result is the same if none is negative, but is unbounded for a mean cosine near 0.
-``Top.of_sum`` has the value of the paper.
+divides by Σ contributions, which gives the same shares if no contribution is negative. For a mean cosine near 0, the
+shares of the paper are unbounded. ``Top.of_sum`` has the value of the paper.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Top:
         count: Number of the dimensions.
         share: Sum of the shares of these dimensions over unrelated pairs, from 0 to 1.
         of_sum: The sum of the contributions of these dimensions over unrelated pairs, divided by the sum over all
-            dimensions. It is None if the latter sum is 0.
+            dimensions. It is None if the sum over all dimensions is 0.
         related_share: Sum of the shares of these dimensions over related pairs, from 0 to 1.
         auc_without: The AUC without these dimensions.
     """
@@ -134,8 +134,8 @@ def separations_and_dominance(
     """Return the distances and the largest dimensions, both by layer and then by distance.
 
     Args:
-        read: A function that returns the stream of aligned words, the same one in each call. The stream is read a
-            second time to measure distances without the largest dimensions, unless ``tops`` has no usable count.
+        read: A function that returns the same stream of aligned words in each call. The stream is read a second time to
+            measure distances without the largest dimensions, unless ``tops`` has no usable count.
         seed: The seed of the draw of unrelated pairs.
         layers: The numbers of the layers of the stream.
         tops: Counts of largest dimensions to leave out. Counts that would leave no dimension are skipped.

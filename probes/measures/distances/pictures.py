@@ -43,7 +43,7 @@ class ChosenPairs:
 
 
 def choose(shared: SharedText, pairs: int, seed: int) -> ChosenPairs:
-    """Draw word pairs from the most frequent ones, and one word alignment for each.
+    """Draw word pairs from the most frequent pairs, and one word alignment for each pair.
 
     A right word is paired with the left word that it is aligned with most often, and each word occurs in one pair.
     Right words without a letter are left out. If the right side has parts of speech, right words that mostly belong to
@@ -51,7 +51,7 @@ def choose(shared: SharedText, pairs: int, seed: int) -> ChosenPairs:
 
     Args:
         shared: The measured sentence pairs with their word alignments.
-        pairs: Number of pairs to draw. The result has fewer pairs if the text does not have as many suitable ones.
+        pairs: Number of pairs to draw. The result has fewer pairs if the text has fewer suitable pairs.
         seed: Seed of the draw.
     """
     text, data = shared.text, next(iter(shared.data.values()))
@@ -100,7 +100,7 @@ def _one_link(shared: SharedText, types: NDArray[np.int64], seed: int) -> NDArra
 
 
 def chosen_vectors(given: ProbeInput, chosen: ChosenPairs, layer: tuple[int, int]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the vectors of the left and the right words of n pairs, [n, d] float32 on the CPU.
+    """Return the vectors of the left and the right words of the n pairs ``chosen``, [n, d] float32 on the CPU.
 
     ``layer`` has the layer to read in the model of the left side, and the layer to read in the model of the right side.
 

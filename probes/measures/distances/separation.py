@@ -1,8 +1,8 @@
 """Distances of related and unrelated words, and their separation before and after a change of the model.
 
 The histograms follow "The Impact of Cross-Lingual Adjustment" (2022), section 5.4 and figures 1 and 2. The AUC
-summarises them: it is the probability that a related pair is closer than an unrelated one (1 for separate
-distributions, ½ for equal ones).
+summarises them: it is the probability that a related pair is closer than an unrelated pair (1 for separate
+distributions, ½ for equal distributions).
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class WordPairs:
 
     Attributes:
         sentence: [n] the sentence of each related pair, codes 0 … G − 1.
-        query: [m] the related pair that the left word of an unrelated pair belongs to.
-        other: [m] the related pair that the right word of an unrelated pair belongs to.
+        query: [m] the index of the related pair that the left word of each unrelated pair belongs to.
+        other: [m] the index of the related pair that the right word of each unrelated pair belongs to.
         same_word: Number of unrelated pairs that were left out because both right words have the same type.
     """
 
@@ -160,7 +160,7 @@ class DistanceSums:
 
 
 def row_lengths(rows: Tensor) -> Tensor:
-    """Return the L2 norm of each row of [n, d] as [n] float64. Rows are processed in parts that fit into the cache."""
+    """Return the L2 norm [n] float64 of each of the ``rows`` [n, d], in parts that fit into the cache."""
     parts = [torch.linalg.vector_norm(part.double(), dim=-1) for part in torch.split(rows, ROWS)]
     return torch.cat(parts)
 

@@ -100,7 +100,7 @@ def _line(name: str, found: Sequence[Separation | Dominance]) -> Series:
 
 
 def _without_dimensions(main: Measured) -> Iterator[Drawing]:
-    """Draw the AUC of each distance with all dimensions and without the largest ones."""
+    """Draw the AUC of each distance with all dimensions and without the largest dimensions."""
     for distance in DISTANCES:
         found = [one for one in main.dominance if one.distance == distance]
         if not found or not found[0].tops:

@@ -64,8 +64,8 @@ class _Measured:
 def maps_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     """Fit maps, and measure word translation and the retrieval of words in context and of sentences.
 
-    Scores are in percent (0 to 100). ``forward`` is the direction from the source language to the other one. ``before``
-    has the scores without a map and without normalisation.
+    Scores are in percent (0 to 100). ``forward`` is the direction from the source to the other language. ``before`` has
+    the scores without a map and without normalisation.
 
     Raises:
         InputError: The models differ in hidden size or in the number of layers that are read. The sentence pairs or a
@@ -125,7 +125,7 @@ def _without_context(measured: _Measured, report: Report) -> dict[str, dict[str,
 def _fit(
     measured: _Measured, supervision: Supervision, sides: Sides, vectors: Vectors, report: Report
 ) -> tuple[NormalisedMap, ...]:
-    """Fit a map for each layer, from the language that moves to the other one."""
+    """Fit a map for each layer, from the language that moves to the other language."""
     if supervision != "dictionary":
         return fit_read(measured.given, supervision, sides, measured.config, report)
     known = torch.from_numpy(measured.dictionary.fitted.pairs()[: measured.config.words])

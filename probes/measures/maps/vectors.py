@@ -38,7 +38,7 @@ class MeasuredText:
     """The measured sentence pairs and sentence files. The other language comes before the source language.
 
     Attributes:
-        rows: [s] the measured sentence pairs, ascending.
+        rows: [s] the indices of the measured sentence pairs, ascending.
         words: [words] the words of each side, as indices among all words of the side.
         links: [links, 2] indices into ``words`` of the source word and the other word of each alignment.
         files: The sentences of the files as ids, or None.

@@ -75,7 +75,7 @@ def static_scores(
         report: Receives the progress.
 
     Raises:
-        InputError: The vectors have different sizes or cannot be normalised, or no word pair to fit on has vectors.
+        InputError: The vectors cannot be normalised or rotated (see `Static.rotated`).
     """
     config = given.config.of(MapsConfig)
     *sides, facts = static.rotated(config.moves, "maps.static")

@@ -68,7 +68,7 @@ class ScoredPairs:
 
 
 def accuracy(credit: Floats) -> Interval:
-    """Return the mean of the credits [n] (0 to 1, n ≥ 1) in percent, with Wilson's 95 % interval (1927)."""
+    """Return the mean of ``credit`` [n] (0 to 1, n ≥ 1) in percent, with Wilson's 95 % interval (1927)."""
     return wilson_interval(float(credit.mean()), len(credit))
 
 
@@ -84,7 +84,7 @@ def by_name(credit: Floats, names: Sequence[str]) -> dict[str, Interval]:
 def place_of(good: Words, bad: Words) -> int:
     """Return the index of the first word in which two different sentences differ.
 
-    If one sentence begins with the other one, the index is the length of the shorter sentence.
+    If one sentence begins with the other sentence, the index is the length of the shorter sentence.
 
     >>> place_of(["she", "saw", "him"], ["she", "saw", "he"])
     2

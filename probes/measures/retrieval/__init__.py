@@ -19,7 +19,7 @@ Variant = Literal["context", "types"]
 
 
 class RotationSettings(FitSettings):
-    """Settings of an orthogonal map for each layer, fitted on sentences outside the measured ones."""
+    """Settings of an orthogonal map for each layer, fitted on sentences that are not measured."""
 
     normalise: Method = "none"
     supervision: Literal["parallel", "sentences"] = "parallel"

@@ -342,10 +342,10 @@ def tags_of(corpus: Corpus, rows: NDArray[np.int64], parser: str | None, report:
 def by_tag(retrieved: Retrieved, chosen: NDArray[np.bool_], tag: NDArray[np.int64], names: Sequence[str]) -> Any:
     """Return the accuracy under CSLS by part of speech and by groups of parts of speech.
 
-    ``chosen`` [q] is the mask of the pairs that count, and ``tag`` [q] has indices into ``names``. In the result, the
-    ``average`` of a group is the mean over its tags in percent, as in Cao et al. 2020, table 4. ``pooled`` is the
-    accuracy over all words of the group. ``left_out`` counts the pairs whose tag is in no group, and the pairs without
-    a tag.
+    ``chosen`` [q] is the mask of the pairs that count. ``tag`` [q] has the index of the tag of each pair in ``names``,
+    or −1 for a pair without a tag. In the result, the ``average`` of a group is the mean over its tags in percent, as
+    in Cao et al. 2020, table 4. ``pooled`` is the accuracy over all words of the group. ``left_out`` counts the pairs
+    whose tag is in no group, and the pairs without a tag.
     """
     groups: dict[str, Any] = {}
     seen = np.zeros(len(chosen), bool)

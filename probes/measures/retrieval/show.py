@@ -38,7 +38,7 @@ def kinds_of(settings: RetrievalConfig) -> Kinds:
 def tables(values: Values, names: Names, kinds: Kinds) -> list[Table]:
     """Return the tables of accuracy by layer (one for each variant) and by part of speech, and the table of examples.
 
-    Without parts of speech, their table is left out, and likewise without examples.
+    The table of parts of speech is left out if there are no tags, and the table of examples if there are no examples.
 
     Args:
         values: The part of probes.json for this probe.

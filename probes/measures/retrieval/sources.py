@@ -37,10 +37,10 @@ class Source:
     """A source of vectors for the words of the measured sentences.
 
     Attributes:
-        layers: The layers that have vectors. Static vectors have layer 0 only.
+        layers: The pairs of layers that have vectors. Static vectors have the pair (0, 0) only.
         width: Number of dimensions of a vector.
         read: A function from the side (0 left, 1 right) to the word vectors of that side, batch by batch.
-        known: Masks of the words with a vector, or None if all words with a token have one.
+        known: Masks of the words with a vector, or None if all words with a token have a vector.
         facts: The values of the keys ``rotation`` and ``static`` in probes.json. Each is None if it is not used.
     """
 
@@ -52,7 +52,7 @@ class Source:
 
     @property
     def last(self) -> int:
-        """The index of the last layer in ``layers``."""
+        """The index in ``layers`` of the layer with the highest number."""
         return max(range(len(self.layers)), key=lambda i: self.layers[i])
 
 
@@ -180,5 +180,8 @@ class WordVectors:
         return found
 
     def layer(self, number: int) -> Matrix:
-        """Return a layer [n, d] as a tensor on the device, or a large layer on the CPU as a memory map."""
+        """Return the layer at the index ``number``, [n, d] float32.
+
+        The layer is a tensor on the device. A large layer on the CPU is a memory map.
+        """
         return self._files.layer(number, self._device)

@@ -27,7 +27,7 @@ Masking = Literal["within-word", "token"]
 
 
 class SentencesConfig(ProbeSettings):
-    """Settings of the scores of sentences."""
+    """Settings of the probe ``sentences``: the texts to score, and the masked tokens of an encoder."""
 
     smoke: ClassVar[Mapping[str, Any]] = {"most": 20}
 

@@ -192,7 +192,7 @@ def _cell(interval: Interval, form: str = ".2f") -> str:
 
 
 def example_table(measured: Sequence[Measured]) -> Table:
-    """Return the first EXAMPLES sentences of each language with the surprisal of their words in bits.
+    """Return a table of the first EXAMPLES sentences of each language, with the surprisal of their words in bits.
 
     A sentence is cut after SHOWN_WORDS words.
     """

@@ -58,7 +58,7 @@ def probe_alignment(
 ) -> dict[str, Any]:
     """Return the alignment of each language in percent, over all types, dictionary types and held-out types.
 
-    Alignment is the share of types whose nearest embedding in the other language is their translation (Tang et al.
+    Alignment is the percentage of types whose nearest embedding in the other language is their translation (Tang et al.
     2022, see ``pretrain/alignment.py``). Types are the ids, except special ids, that occur in the training text of both
     languages. ``in_dictionary`` refers to the dictionary of the config, even if no objective used it, so that
     objectives are compared on the same types. If a language has the vocabulary of the source language and there is no
@@ -69,10 +69,10 @@ def probe_alignment(
     for every word except its own (``pretrain/word_pairs.py``). ``counts`` has the number of items left out, by reason,
     and the number of zero rows, which have no nearest row.
 
-    ``bands`` has the same scores by frequency rank of the source type in the training text:
-    ``{"from": 101, "to": 1000, "types": …, "scores": …}``. "to" is included in the band, and null in the last one. Ties
-    in frequency go to the smaller id. A band may have fewer ``types`` than ranks, because not every type has a
-    translation. Types of other bands remain candidates.
+    ``bands`` has the same scores by frequency rank of the source type in the training text, with an entry for each
+    band, such as ``{"from": 101, "to": 1000, "types": …, "scores": …}``. "to" is included in the band, and null in the
+    last band. Ties in frequency go to the smaller id. A band may have fewer ``types`` than ranks, because not every
+    type has a translation. Types of other bands remain candidates.
 
     Args:
         model: The model.

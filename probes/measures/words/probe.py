@@ -64,7 +64,8 @@ def _of_run(
     """Measure one language of a run. If the model is the run itself, also measure its checkpoints.
 
     Raises:
-        InputError: Embeddings contain NaN, or the state of the last checkpoint cannot be read.
+        InputError: The alignment cannot be measured (see `probe_alignment`), or the state of the last checkpoint cannot
+            be read.
     """
     language, run = artifacts.languages[number].name, given.run
 

@@ -35,7 +35,7 @@ class Batch:
         text: The token ids of the rows, as input of the model.
         words: [rows, k, 2] int64, the first and the last column of the subwords of each word to predict. It is None if
             the head predicts columns instead of words.
-        mask: [rows, k] bool, False for padding. Without ``words``, it is [rows, width] with the columns to predict.
+        mask: [rows, k] bool, False for padding. Without ``words``, it is [rows, width] and True for columns to predict.
         targets: The targets by name, [rows] or [rows, k]. NO_LABEL marks a missing target.
         role: The language of the rows, which selects the model.
         rows: [rows] the indices of the rows in the Examples.
@@ -108,13 +108,16 @@ class Head(nn.Module, ABC):
     """The base class of prediction heads.
 
     A head reads states [rows, 1 + k, d] in float32: the state of the row, then one state for each word. The state of
-    the row is that of ``<s>``, or of the last token in a decoder. For a batch without words, a head reads the states
-    of all columns, [rows, width, d]. Heads run outside autocast, because log-sums and arc scores need float32.
+    the row is the state of ``<s>``, or of the last token in a decoder. For a batch without words, a head reads the
+    states of all columns, [rows, width, d]. Heads run outside autocast, because log-sums and arc scores need float32.
     """
 
     @abstractmethod
     def loss(self, states: Tensor, batch: Batch) -> Tensor:
-        """Return the mean loss over the targets of the batch in nats, or 0 (with a gradient) without targets."""
+        """Return the mean loss over the targets of the batch in nats, a scalar.
+
+        Without targets, the loss is 0 with a gradient.
+        """
 
     @abstractmethod
     def decode(self, states: Tensor, batch: Batch) -> list[Any]:

@@ -20,7 +20,7 @@ LSTM_LAYERS = 2
 
 
 def mean_loss(scores: Tensor, target: Tensor) -> Tensor:
-    """Return the mean cross entropy in nats of scores [..., c] and classes [...].
+    """Return the mean cross entropy in nats of ``scores`` [..., c] for the classes ``target`` [...], a scalar.
 
     NO_LABEL is ignored. Without any label, the result is 0 with a gradient.
     """
@@ -75,12 +75,12 @@ class ClassifyHead(Head):
         return y
 
     def loss(self, states: Tensor, batch: Batch) -> Tensor:
-        """Return the mean cross entropy in nats over rows with a label."""
+        """Return the mean cross entropy in nats over rows with a label, for states [r, 1 + k, d]."""
         return mean_loss(self.scores(states), batch.targets[self.target])
 
     @torch.no_grad()
     def decode(self, states: Tensor, batch: Batch) -> list[int]:  # noqa: ARG002
-        """Return the best class of each row. Ties go to the first class."""
+        """Return the best class of each row for states [r, 1 + k, d]. Ties go to the first class."""
         best: list[int] = self.scores(states).argmax(dim=1).tolist()
         return best
 
@@ -118,7 +118,10 @@ class TagHead(Head):
         return y
 
     def loss(self, states: Tensor, batch: Batch) -> Tensor:
-        """Return the cross entropy, or −log p of the paths, in nats per labelled word."""
+        """Return the cross entropy, or −log p of the paths of a CRF, in nats per labelled word.
+
+        ``states`` are [r, 1 + k, d]. Without labelled words, the loss is 0 with a gradient.
+        """
         tags = batch.targets["tags"].masked_fill(~batch.mask, NO_LABEL)
         scores = self.scores(states, batch.mask)
         if self.crf is None:
@@ -128,9 +131,9 @@ class TagHead(Head):
 
     @torch.no_grad()
     def decode(self, states: Tensor, batch: Batch) -> list[list[int]]:
-        """Return the predicted class of each word.
+        """Return the predicted class of each word, by row, for states [r, 1 + k, d].
 
-        A CRF predicts the classes of its best path. Ties go to the first class.
+        A CRF predicts the classes of its best path. A linear head resolves ties in favour of the first class.
         """
         scores = self.scores(states, batch.mask)
         if self.crf is not None:
@@ -184,7 +187,7 @@ class Crf(nn.Module):
         self.transitions = nn.Parameter(torch.empty(tags, tags).uniform_(-0.1, 0.1))
 
     def log_partition(self, emissions: Tensor, mask: Tensor) -> Tensor:
-        """Return log Σ exp score over all paths, [r]. An emission of −inf forbids a tag."""
+        """Return log Σ exp score over all paths of each sentence, [r]. An emission of −inf forbids a tag."""
         alpha = self.start + emissions[:, 0]
         for place in range(1, emissions.shape[1]):
             further = torch.logsumexp(alpha[:, :, None] + self.transitions, dim=1) + emissions[:, place]

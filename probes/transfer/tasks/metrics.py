@@ -79,18 +79,18 @@ def item_metric(name: str, values: Callable[[Sequence[Any], Sequence[Any]], Arra
 
 
 def percent(part: Floats, whole: Floats) -> Floats:
-    """Return 100 · part / whole, or 0 if the whole is 0."""
+    """Return 100 · part / whole for arrays of equal shape, with 0 where the whole is 0."""
     result: Floats = 100 * np.divide(part, whole, out=np.zeros(np.shape(whole)), where=whole > 0)
     return result
 
 
 def share(sums: Floats) -> Floats:
-    """Map sums (hits, all) [..., 2] to the percentage of hits."""
+    """Map sums (hits, all) [..., 2] to the percentage of hits [...], or to 0 if the sum of all is 0."""
     return percent(sums[..., 0], sums[..., 1])
 
 
 def f1(sums: Floats) -> Floats:
-    """Map sums (right, gold, predicted) [..., 3] to F1 = 2 · right / (gold + predicted) in percent."""
+    """Map sums (right, gold, predicted) [..., 3] to F1 = 2 · right / (gold + predicted) in percent [...]."""
     return percent(2 * sums[..., 0], sums[..., 1] + sums[..., 2])
 
 
@@ -137,7 +137,10 @@ class WordLabels:
 
 
 def word_accuracy(name: str = "accuracy") -> Metric:
-    """Return the accuracy of word labels as a metric: the percentage of labelled words with the correct label."""
+    """Return the accuracy of word labels as a metric: the percentage of labelled words with the correct label.
+
+    ``name`` is the name of the metric.
+    """
 
     def hits(gold: Sequence[Any], predictions: Sequence[Any]) -> Floats:
         words = WordLabels.of(gold, predictions).with_gold()
@@ -149,7 +152,7 @@ def word_accuracy(name: str = "accuracy") -> Metric:
 def micro_f1(name: str, outside: Sequence[str] = (NOTHING,)) -> Metric:
     """Return micro F1 of word labels as a metric, which is `f1` of the counts of all words and classes.
 
-    The labels ``outside`` are not counted as classes.
+    ``name`` is the name of the metric. The labels ``outside`` are not counted as classes.
     """
 
     def pooled(gold: Sequence[Any], predictions: Sequence[Any]) -> Floats:
@@ -218,7 +221,8 @@ def mentions_of(tags: Sequence[str]) -> list[tuple[int, int, str]]:
 def span_counts(gold: Sequence[Any], predictions: Sequence[Any], repair: Repair = "none") -> Floats:
     """Return the number of correct, gold and predicted mentions of each item, [items, 3].
 
-    A mention is correct if its words and type agree with gold. ``repair`` applies to predictions only.
+    ``gold`` and ``predictions`` have the BIO tags of the words of each item. A mention is correct if its words and type
+    agree with gold. ``repair`` applies to predictions only.
     """
     words = WordLabels.of(gold, [repaired(tags, repair) for tags in predictions])
     kinds = _kinds([*words.gold, *words.predicted])

@@ -40,7 +40,7 @@ class FieldTokens:
 
     Attributes:
         ids: [tokens] int32, the token ids of all texts.
-        words: [words + 1] the first token of each word of the field.
+        words: [words + 1] int32, the first token of each word of the field.
         texts: [texts + 1] the first word of each text of the batch. Texts of other fields are empty.
         form: [words] the words.
     """
@@ -52,7 +52,7 @@ class FieldTokens:
 
     @staticmethod
     def of(batch: TaskBatch, field: int, reader: Reader) -> FieldTokens:
-        """Encode the texts of a field.
+        """Encode the texts of the field at the index ``field`` with its reader.
 
         Raises:
             InputError: The transforms of the language work on tokens of another tokenizer than that of the model.
@@ -111,7 +111,8 @@ def longest_first(a: Ints, b: Ints, room: int) -> tuple[Ints, Ints]:
     """Return the lengths to which pairs of texts with ``a`` [n] and ``b`` [n] tokens are cut to fit into ``room``.
 
     The longer text is cut until both are equally long, and then both are cut in turn, as with ``longest_first`` in the
-    tokenizers of Hugging Face. If ``room`` is odd, the longer text (or the second of equal ones) gets the extra token.
+    tokenizers of Hugging Face. If ``room`` is odd, the longer text gets the extra token, or the second of two equally
+    long texts.
     """
     short = np.where(np.minimum(a, b) > room // 2, room // 2, np.minimum(a, b))
     long = np.minimum(np.maximum(a, b), room - short)

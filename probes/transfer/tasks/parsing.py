@@ -118,7 +118,7 @@ class Parsing(WordTask):
     def majority(self, train: Sequence[Any], test: Sequence[Any]) -> list[Any]:
         """Attach every word to its left neighbour, or every word to its right neighbour.
 
-        The word without such a neighbour is the root. The side is the one with more correct heads in ``train``. The
+        The word without such a neighbour is the root. The chosen side has more correct heads in ``train``. The
         predicted relation is the most frequent relation of words whose head is on this side. The root has the most
         frequent relation of roots.
         """
@@ -191,7 +191,7 @@ def _neighbour(number: int, side: int, size: int) -> int:
 
 
 def attached(part: Callable[[Any], Any], punctuation: bool) -> Stats:
-    """Return the ``stats`` of an attachment score: the numbers of correct words and of counted words, [items, 2].
+    """Return the ``stats`` of an attachment score, which count correct words and counted words, [items, 2].
 
     A word is correct if ``part`` of its prediction and of its gold value are equal. Words with the gold head −1 are not
     counted, and without ``punctuation`` neither are words with the tag PUNCT.
@@ -257,6 +257,7 @@ class ParserHead(Head):
         """Return the mean cross entropy of heads plus the mean cross entropy of relations at the gold heads, in nats.
 
         The first mean is over words with a head, and the second mean is over words with a head and a relation.
+        ``states`` are [r, 1 + k, d].
         """
         heads = batch.targets["heads"].masked_fill(~batch.mask, NO_LABEL)
         relations = batch.targets["relations"].masked_fill(heads < 0, NO_LABEL)
@@ -267,6 +268,8 @@ class ParserHead(Head):
     @torch.no_grad()
     def decode(self, states: Tensor, batch: Batch) -> list[list[tuple[int, int]]]:
         """Return (head, relation) for each word: the best tree with one root, and the best relation of each arc.
+
+        ``states`` are [r, 1 + k, d]. The result has a list for each row.
 
         Raises:
             InputError: An arc score is NaN or infinite.

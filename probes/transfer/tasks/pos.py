@@ -66,8 +66,10 @@ class Pos(TagTask):
 def run_counts(gold: Sequence[Any], predictions: Sequence[Any]) -> Floats:
     """Return the number of correct, gold and predicted runs of each item, [items, 3].
 
-    A run is a maximal sequence of words with the same tag. It is correct if its words and its tag agree with gold. The
-    released code of ALIGN-MLM computes this score as F1 of POS, because it passes tags without B and I to seqeval,
+    ``gold`` and ``predictions`` have the tags of the words of each item. A run is a maximal sequence of words with the
+    same tag. It is correct if its words and its tag agree with gold.
+
+    The released code of ALIGN-MLM computes this score as F1 of POS, because it passes tags without B and I to seqeval,
     which starts a mention at each change of tag. seqeval also reads the first letter of a tag as B or I, so that CCONJ
     and SCONJ have one type. This is not reproduced.
     """

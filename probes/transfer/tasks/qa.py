@@ -253,8 +253,8 @@ class Windows:
     def over(sizes: Ints, room: Ints, stride: int) -> Windows:
         """Lay windows of at most ``room`` tokens over texts of ``sizes`` tokens, with an overlap of ``stride`` tokens.
 
-        ``room`` [items] and ``sizes`` [items] have a number for each item. As in the tokenizers of Hugging Face, the
-        first window that reaches the end is the last one. An empty text has one empty window.
+        ``room`` [items] and ``sizes`` [items] have a number for each item. As in the tokenizers of Hugging Face, no
+        window follows the first window that reaches the end. An empty text has one empty window.
         """
         assert (room > stride).all(), "windows must advance"
         step = room - stride
@@ -349,7 +349,7 @@ class AnswerHead(Head):
         return y.permute(2, 0, 1)
 
     def loss(self, states: Tensor, batch: Batch) -> Tensor:
-        """Return the mean of the cross entropies of start and stop, in nats.
+        """Return the mean of the cross entropies of start and stop in nats, for states [r, w, d].
 
         The candidates are column 0 and the columns in the mask.
         """
@@ -362,8 +362,8 @@ class AnswerHead(Head):
     def decode(self, states: Tensor, batch: Batch) -> list[Answers]:
         """Return (score of no answer, best spans) for each row. The score of a span is start score plus stop score.
 
-        A span is (score, first column, last column), and the best span comes first. Ties go to the span that starts
-        first, then to the shorter one.
+        ``states`` are [r, w, d]. A span is (score, first column, last column), and the best span comes first. Ties go
+        to the span that starts first, then to the shorter span.
         """
         start, stop = self.scores(states).double().cpu().numpy()
         mask = batch.mask.cpu().numpy()

@@ -139,11 +139,11 @@ class SlotsHead(Head):
         self.intent = ClassifyHead(hidden=hidden, classes=intents, dropout=config.dropout, target="intent")
 
     def loss(self, states: Tensor, batch: Batch) -> Tensor:
-        """Return the loss of the slots plus the loss of the intent, in nats."""
+        """Return the loss of the slots plus the loss of the intent in nats, for states [r, 1 + k, d]."""
         return self.slots.loss(states, batch) + self.intent.loss(states, batch)
 
     def decode(self, states: Tensor, batch: Batch) -> list[tuple[int, list[int]]]:
-        """Return (class of the intent, classes of the words) for each row."""
+        """Return (class of the intent, classes of the words) for each row, for states [r, 1 + k, d]."""
         return list(zip(self.intent.decode(states, batch), self.slots.decode(states, batch), strict=True))
 
 

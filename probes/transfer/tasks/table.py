@@ -1,4 +1,4 @@
-"""The table of all downstream tasks, both built-in ones and plugins."""
+"""The table of all downstream tasks: built-in tasks and plugins."""
 
 from __future__ import annotations
 

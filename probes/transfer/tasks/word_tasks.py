@@ -88,7 +88,7 @@ class LabelledWords:
 
 
 def words_of(batch: TaskBatch, reader: Reader, length: int, has_gold: NDArray[np.bool_]) -> LabelledWords:
-    """Return the words of a batch with a gold label, in rows that are cut to ``length`` tokens.
+    """Return the words of a batch with a gold label, encoded by ``reader`` in rows of at most ``length`` tokens.
 
     ``has_gold`` [words] is the mask of words with a label. If the words of the language are tokens, the first token of
     a source word has the label, and its other tokens are ignored.
@@ -322,6 +322,6 @@ class TagTask(WordTask):
 
 
 def span_tags(column: Column, among: NDArray[np.bool_]) -> tuple[str, ...]:
-    """Return the sorted tags of the words ``among`` (a mask): O, and B and I of each type of span."""
+    """Return the sorted tags of the words in the mask ``among`` [words]: O, and B and I of each type of span."""
     kinds = {name[2:] for name in names_in(column, among) if name != OUTSIDE}
     return tuple(sorted({OUTSIDE, *(f"{letter}-{kind}" for kind in kinds for letter in "BI")}))
