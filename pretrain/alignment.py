@@ -59,9 +59,12 @@ class SubsetAlignment:
 
 @dataclass(frozen=True)
 class AlignmentScores:
-    """Scores of all words, of the words in the training dictionary, and of the words outside it.
+    """Scores of three sets of words. An empty set has None.
 
-    An empty set of words has None.
+    Attributes:
+        all: Scores of all words.
+        in_dictionary: Scores of the words in the training dictionary.
+        held_out: Scores of the words outside the training dictionary.
     """
 
     all: SubsetAlignment | None

@@ -82,7 +82,7 @@ def trained_model(run: Path, config: PretrainConfig, artifacts: Artifacts, step:
 
 
 def build_objective(config: PretrainConfig, artifacts: Artifacts, device: torch.device) -> Objective:
-    """Return the objective of a run, whose dictionary is on ``device``."""
+    """Return the objective of a run. The dictionary of the objective is on ``device``."""
     own = {term.name: term.own_loss(config.objective, artifacts, device) for term in config.objective.on}
     corpora = _corpora(config, artifacts) if config.objective.mean_over == "corpora" else None
     return Objective(

@@ -159,7 +159,7 @@ def check_finite(model: nn.Module, step: int, folder: Path) -> None:
     ``folder`` has the checkpoints, of which the error names the newest undamaged one. All processes call this function.
 
     Raises:
-        InputError: A weight is NaN or infinite, or all checkpoints are damaged, too.
+        InputError: A weight is NaN or infinite.
     """
     finite = torch.stack([whole(parameter.detach().isfinite().all()) for parameter in model.parameters()]).all()
     if not bool(finite):

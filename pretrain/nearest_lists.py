@@ -83,7 +83,7 @@ class Rows:
 
 @contextmanager
 def full_precision(device: str) -> Iterator[None]:
-    """Switch off gradients, TF32 and the autocast of a type of device during the block.
+    """Switch off gradients, TF32 and autocast during the block, for the type of device ``device``, such as ``cuda``.
 
     The rounding of TF32 and autocast would change nearest neighbours.
     """
@@ -157,7 +157,7 @@ def largest_cosines(
 def largest_in_rows(matrix: Tensor, size: int) -> tuple[Tensor, Tensor]:
     """Return the largest entries of each row in descending order, [n, min(size, m)], and their columns.
 
-    This is exact and faster than topk over whole rows, because these entries lie in the ``size`` groups with the
+    The method is exact and faster than topk over whole rows, because these entries lie in the ``size`` groups with the
     largest maxima, or among the few entries after the last whole group. The entries of a group are ``groups`` columns
     apart, so that the maxima of neighbouring groups are found together.
     """

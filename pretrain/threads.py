@@ -56,8 +56,8 @@ def use_threads(threads: int) -> int:
 def set_environment() -> None:
     """Set SPINS and PAGES in the environment unless the user has set these variables.
 
-    SPINS are also left out if the user has set OMP_WAIT_POLICY. This must run before torch is loaded. PAGES affects
-    only child processes.
+    SPINS are also left out if the user has set OMP_WAIT_POLICY. Call this function before torch is loaded. PAGES
+    affects only child processes.
     """
     if "OMP_WAIT_POLICY" not in os.environ:
         for name, value in SPINS.items():

@@ -45,9 +45,9 @@ class WordPairs:
 
 
 def word_pairs(artifacts: Artifacts, language: int, dictionary: IdDictionary | None = None) -> WordPairs | None:
-    """Return the pairs of the source language and ``language``, or None if no translations are known.
+    """Return the translations between the source language and ``language`` as pairs of ids, or None if none is known.
 
-    The pairs are all pairs that a dictionary could have: the copies of a transliterated language, or the translations
+    The result has all pairs that a dictionary could have: the copies of a transliterated language, or the translations
     in a file. Both ids occur in the training text. Candidates are all ids that occur in the training text of their
     language, without specials. A pair with one shared row, which any model gets right, is left out and counted.
 

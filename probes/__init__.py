@@ -45,7 +45,7 @@ def parse(
     Args:
         source: A source, as for ``synthlang.derive``.
         out: The folder to write. For Slurm, all nodes must mount it at the same path.
-        engine: Parser to use.
+        engine: The parser, ``spacy`` or ``stanza``.
         model: A pipeline of spaCy (default: ``en_core_web_sm``), a language of Stanza (default: ``en``), or a folder.
         tokens: ``source`` keeps the words of the source. With ``engine`` the parser splits the text itself.
         morphology: True to annotate morphological features and lemmas, which ``conllu:OUT?feats&lemma`` reads.

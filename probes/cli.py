@@ -122,7 +122,7 @@ def _with_source(error: InputError) -> InputError:
 
 
 def main() -> None:
-    """Run the command.
+    """Run the command ``synthlang`` with the arguments of the process.
 
     For wrong input and for errors of the file system, print one line to standard error and exit with code 2. Ctrl-C
     exits with code 130.

@@ -1,4 +1,4 @@
-"""Options and arguments that several commands share, and helpers to declare more."""
+"""Options and arguments that several commands share, and helpers that declare options and arguments."""
 
 from __future__ import annotations
 

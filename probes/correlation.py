@@ -216,7 +216,7 @@ def correlation_table(found: Sequence[GroupCorrelation], title: str, level: floa
 
 @dataclass(frozen=True)
 class CorrelateOptions:
-    """Options of the command (see ``probes.correlate``).
+    """Options of ``synthlang correlate`` (see ``probes.correlate``).
 
     Attributes:
         x: The first column.
@@ -225,7 +225,7 @@ class CorrelateOptions:
         block: Columns that form blocks. Only rows with equal values in these columns are compared.
         cluster: Columns that mark dependent rows. None selects ``cell``, if the tables have this column. An empty tuple
             treats rows as independent.
-        kinds: The coefficients.
+        kinds: Names of the coefficients: spearman, kendall, pearson.
         level: Confidence level of the intervals.
     """
 

@@ -36,7 +36,7 @@ def data_of_study(study: Path, size: str | None, overrides: Sequence[str] = ()) 
         overrides: Texts of the form ``KEY=VALUE``.
 
     Raises:
-        InputError: The study cannot be read, or a size is given for a study in a file.
+        InputError: The study cannot be read, an override is wrong, or a size is given for a study in a file.
     """
     from probes.study.cells import study_inputs  # imports torch, which a fetch by name does not need
 
@@ -111,7 +111,7 @@ class FetchOptions:
 def fetch_data(
     names: Sequence[str], study: Path | None, size: str | None, options: FetchOptions, ask: bool
 ) -> list[str]:
-    """Fetch data sets, and return the names of those that were written.
+    """Fetch data sets, and return the names of the new data sets.
 
     If all data sets are already in the folder, a line is printed.
 

@@ -52,7 +52,7 @@ AGAIN = "run the same command again; finished parts are kept"
 
 @dataclass(frozen=True)
 class ParseJobs:
-    """Options of the jobs.
+    """Options of the Slurm jobs that parse a text.
 
     Attributes:
         sentences: Number of sentences of a job.

@@ -63,7 +63,7 @@ class PublishedModel:
 
     Attributes:
         run: The folder of the run.
-        labels: Axis → label, for the axes on which all cells with the model agree.
+        labels: Label of each axis on which all cells with the model agree.
     """
 
     run: Path
@@ -84,7 +84,7 @@ class Publication:
         title: Title of the collection.
         description: Description of the collection.
         repositories: The models, and last the data set with the results.
-        left_out: Descriptions of what is missing in a partial publication.
+        left_out: Descriptions of the cells and models that a partial publication leaves out.
     """
 
     owner: str

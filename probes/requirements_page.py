@@ -1,4 +1,4 @@
-"""The part of the reference on what each study needs: a table for each size, and one of restricted data."""
+"""The part of the reference on the requirements of studies: a table for each size, and one of restricted data."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _row(row: Requirements) -> tuple[str, ...]:
 def hours(number: float) -> str:
     """Return a number of hours as text, rounded to hundredths below 1, to tenths below 10, and else to whole hours.
 
-    A smaller number is shown as 0.01.
+    Numbers below 0.01 are shown as 0.01.
 
     >>> [hours(number) for number in (0.004, 0.267, 1.83, 27.3, 99670.9)]
     ['0.01', '0.27', '1.8', '27', '99,671']

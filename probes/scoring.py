@@ -47,7 +47,7 @@ class Scored:
         encoded: The tokens of their words.
         tokens: Log probability of each token in nats, [tokens] float64. It is NaN in sentences that the model cannot
             read (``too_long``).
-        too_long: True for sentences with more tokens than the model reads, [sentences].
+        too_long: True for sentences with more tokens than the model reads, [sentences] bool.
     """
 
     corpus: Corpus
@@ -57,7 +57,7 @@ class Scored:
 
     @property
     def bounds(self) -> Ids:
-        """Index of the first token of each sentence, and the number of tokens at the end, [sentences + 1]."""
+        """Index of the first token of each sentence, and the number of tokens at the end, [sentences + 1] int64."""
         return self.encoded.word_offsets[self.corpus.offsets]
 
     @property
@@ -177,7 +177,7 @@ class _Rows:
         return _Work(self, start[some], stop[some], None, None)
 
     def masked(self, sentences: Ids, masking: Masking) -> _Work:
-        """Return a row for each token of the sentences, with this token and, within words, its later ones masked."""
+        """Return a row for each token of the sentences, with the tokens masked that ``masking`` selects."""
         counts = np.diff(self._bounds)[sentences]
         start = np.repeat(self._bounds[sentences], counts)
         own = start + np.arange(len(start)) - np.repeat(np.cumsum(counts) - counts, counts)

@@ -55,7 +55,7 @@ class LanguageSide:
     Attributes:
         name: Name of the language, for the progress and for errors.
         corpus: The sentences as words.
-        sentences: The same sentences as token ids. Row r of both sides form a sentence pair.
+        sentences: The same sentences as token ids. Row r of one side translates row r of the other.
         reader: The model that reads the sentences.
     """
 

@@ -1,1 +1,1 @@
-"""Adjustment: fine-tune an encoder so that aligned words of sentence pairs move together and other words stay."""
+"""Adjustment: fine-tuning of an encoder that moves aligned words of sentence pairs together and keeps other words."""

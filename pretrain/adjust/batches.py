@@ -89,8 +89,8 @@ class WordPairs:
     def held(self, side: Side, settings: LossConfig) -> Tensor:
         """Return the indices of the held items of a side, [items] int64, as ``word_vectors`` orders the items.
 
-        These are all words with a subword and the pulled sentence tokens. With ``held_words: aligned`` they are only
-        the pulled items, each once.
+        By default, the held items are all words with a subword and the pulled sentence tokens. With ``held_words:
+        aligned``, they are only the pulled items, each once.
         """
         words = self.side(side)
         chosen = words.aligned if settings.held_words == "aligned" else words.stop > words.start
@@ -150,10 +150,10 @@ class _Draws:
 
 
 class PairBatches:
-    """Batches with ``rows`` sentence pairs of each pair of languages at every step (Cao et al. 2020: two).
+    """Batches with ``rows`` sentence pairs of each pair of languages at every step.
 
-    The largest pair of languages is read ``epochs`` times, and its last step is filled up from the next epoch. The
-    sentence pairs of the other pairs of languages are repeated as often as needed.
+    Cao et al. 2020 use two sentence pairs. The largest pair of languages is read ``epochs`` times, and its last step is
+    filled up from the next epoch. The sentence pairs of the other pairs of languages are repeated as often as needed.
 
     Args:
         pairs: The data of each pair of languages, which must have training sentences.

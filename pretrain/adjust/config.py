@@ -27,7 +27,7 @@ OF_WEIGHTS = {"seed", "loss", "data", "rows", "accumulation", "epochs", "optimiz
 class LossConfig(StrictModel):
     """The loss L + λR: L pulls aligned words together, and R holds words near their vectors in the original model.
 
-    ``pulled`` selects words, sentence tokens or both.
+    ``pulled`` selects words, sentence tokens or both. The equations are in ``pretrain.adjust.loss``.
     """
 
     moves: Side = "left"

@@ -64,7 +64,7 @@ def export_adjusted(
 
 
 def _carry(source: Path, folder: Path) -> None:
-    """Add the layers of the original that are not part of a masked language model."""
+    """Add BERT's layers for sentence pairs from the original in ``source`` to the weights in ``folder``."""
     extra: dict[str, Tensor] = {}
     for path in sorted(source.glob("*.safetensors")):
         extra |= {key: tensor for key, tensor in load_file(path).items() if any(part in key for part in CARRIED)}

@@ -14,7 +14,7 @@ from synthlang.references import OmitDefaultFromHash
 
 
 class StageConfig(StrictModel):
-    """A part of a run with its own frequencies of the languages."""
+    """A part of a run, and the frequency of each language in this part."""
 
     start: float = Field(ge=0.0)
     """Beginning of the stage: a number of steps, or a share of the run, which is below 1 and rounded down to a step."""

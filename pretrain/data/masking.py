@@ -27,14 +27,14 @@ Ids = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Masked:
-    """The masked positions of some rows, each [rows, k].
+    """The masked positions of some rows. Each array is [rows, k] int64, and ``labelled`` is [rows, k] bool.
 
     Attributes:
         columns: Columns of the positions.
         words: Ids of the words.
         labelled: True where a label is predicted.
         shown: Ids in the input in place of the words.
-        languages: Languages of the shown ids.
+        languages: Numbers of the languages of the shown ids.
         labels: Ids to predict, or IGNORE where nothing is predicted.
     """
 

@@ -23,7 +23,7 @@ ALL_KEPT: Kept = (None, None, None)
 
 
 def at_columns(x: Tensor, columns: Tensor) -> Tensor:
-    """Return the states ``x`` [r, w, d] at ``columns`` [r, k], [r, k, d]."""
+    """Select the states ``x`` at ``columns`` of each row: [r, w, d] and [r, k] → [r, k, d]."""
     return x.gather(1, columns.unsqueeze(-1).expand(-1, -1, x.shape[-1]))
 
 
@@ -100,7 +100,7 @@ class Layer(nn.Module):
         return x
 
     def project(self, x: Tensor, columns: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
-        """Return queries (at the columns), keys and values of ``x`` [r, w, d], each [r, ·, d]."""
+        """Return queries at ``columns`` [r, k] (None: all), keys and values of ``x`` [r, w, d], each [r, ·, d]."""
         x, d = self.before(x), x.shape[-1]
         if columns is None:
             q, k, v = self.qkv(x).chunk(3, dim=-1)

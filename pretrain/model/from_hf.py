@@ -150,7 +150,9 @@ def pad_of(config: Any) -> int:
 
 
 def check_length(name: str, positions: int, length: int | None) -> None:
-    """Check that rows of ``length`` tokens fit into the ``positions`` of the model ``name`` (None: no check).
+    """Check that rows of ``length`` tokens fit into the ``positions`` of the model ``name``.
+
+    A ``length`` of None is not checked.
 
     Raises:
         InputError: The rows have more tokens than the model has positions.

@@ -1,7 +1,7 @@
-"""Rename the weights of XLM (Lample and Conneau 2019) as in BERT, whose layers are equal, and back.
+"""Rename the weights of XLM (Lample and Conneau 2019) as in BERT, and back.
 
-XLM differs from BERT in two points. It adds the embedding of the language to each token before the first LayerNorm, and
-its output reads the last layer directly.
+The layers of both models are equal. XLM differs from BERT in two points. It adds the embedding of the language to each
+token before the first LayerNorm, and its output reads the last layer directly.
 """
 
 from __future__ import annotations

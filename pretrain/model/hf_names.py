@@ -20,13 +20,13 @@ class Names:
     """Names of an architecture's classes and of its parts outside the layers.
 
     Attributes:
-        config: Class of the config.
-        model: Class of the model with its output.
-        body: Prefix of the encoder's weights.
-        dense: The dense layer before the output.
-        norm: The LayerNorm before the output.
-        bias: The bias of the output.
-        tied: Weights that repeat other weights.
+        config: Name of the class of the config.
+        model: Name of the class of the model with its output.
+        body: Prefix of the names of the encoder's weights.
+        dense: Name of the dense layer before the output.
+        norm: Name of the LayerNorm before the output.
+        bias: Name of the bias of the output.
+        tied: Names of weights that repeat other weights.
         counts_from_pad: True if positions are counted from the id of padding plus 1.
     """
 

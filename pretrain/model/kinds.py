@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of model (``model.kind``).
+    """Classes, settings and conversions of a kind of model, a value of ``model.kind``.
 
     Attributes:
         model: Our class.

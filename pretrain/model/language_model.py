@@ -99,7 +99,7 @@ class Embeddings(nn.Module):
 
         Args:
             input_ids: Token ids, [r, w].
-            languages: Language of each token, [r, w].
+            languages: Number of the language of each token, [r, w].
             positions: 0-based positions, [r, w] (None: 0 … w − 1 in each row).
             segments: Token types, [r, w] (None: all 0).
         """
@@ -117,8 +117,8 @@ class Embeddings(nn.Module):
     def rows(self, ids: Tensor, languages: Tensor | int) -> Tensor:
         """Return the row of ``words`` of each id, in the shape of ``ids``.
 
-        ``languages`` has the language of each id, or is one language. With separate embeddings, an id that the language
-        does not have gets a row number below 0, which no table has.
+        ``languages`` has the number of the language of each id, or is one number. With separate embeddings, an id that
+        the language does not have gets a row number below 0, which no table has.
         """
         if not self.separate:
             return ids
@@ -127,8 +127,8 @@ class Embeddings(nn.Module):
     def outputs(self, languages: Sequence[int], restrict: bool) -> dict[int, tuple[Tensor, Tensor]]:
         """Return the output matrix [V, d] and the bias [V] of each language.
 
-        A matrix has a row for each of all ids. With ``restrict``, and always with separate embeddings, it has a row for
-        each of the sorted ids of the language.
+        A matrix has a row for each id of the model. With ``restrict``, and always with separate embeddings, it has a
+        row for each of the sorted ids of the language.
         """
         if self.separate:
             words, bias = torch.split(self.words, self.sizes), torch.split(self.bias, self.sizes)

@@ -47,7 +47,9 @@ class WordRows(Protocol):
 
 
 class Alignment:
-    """L_align = −Σ cos(E[i], E[i′]) over the whole dictionary in every step (ALIGN-MLM, section 3 and appendix G.5).
+    """The loss of the term align, over the whole dictionary in every step (ALIGN-MLM, section 3 and appendix G.5).
+
+        L_align = −Σ cos(E[i], E[i′])
 
     E are rows of the word embedding without position, language or LayerNorm. The loss of a run is divided by the number
     of pairs (see ``count``).

@@ -52,7 +52,8 @@ class DictSettings(StrictModel):
 class Dict(Term[DictSettings]):
     """The term dict: masked positions that predict, or show, a translation.
 
-    The equation is in Chaudhary et al. 2020, "DICT-MLM", section 2. The released code of ALIGN-MLM shows translations.
+    The loss of a position is −log p(translation), as in Chaudhary et al. 2020, "DICT-MLM", section 2, or −log p(word)
+    if the input shows the translation, as in the released code of ALIGN-MLM.
     """
 
     name, kind, causal_kind, format = "dict", "dict_mlm", "dict_clm", 2

@@ -39,7 +39,9 @@ class Part:
 
 
 class Objective:
-    """L = Σ w_t · (sum of term t) / (labelled positions of the step) + Σ w_t · (own loss of t) / (its own count).
+    """The weighted sum L of the losses of all terms t in use.
+
+        L = Σ w_t · (sum of term t) / (labelled positions of the step) + Σ w_t · (own loss of t) / (count of this loss)
 
     Sums over labelled positions are Σ −log p(label). All terms share one divisor, so that all positions have the same
     weight. Counts are known before the forward pass, so each micro-batch is divided by the counts of the whole step,

@@ -28,13 +28,20 @@ from synthlang.parallel.prepare import Sentences
 class TranslationSet:
     """Queries in the order of the dictionary, with their correct answers.
 
+    The counts are:
+
+        pairs            distinct pairs of the dictionary
+        known            pairs whose words both have a row
+        words            distinct source words of the dictionary
+        unknown_source   source words without a row
+        unknown_target   target words without a row
+        unanswered       source words that have a row but no translation with a row
+
     Attributes:
         queries: [q] int64, the distinct rows of source words.
         offsets: [q + 1] int64. The answers of query i are offsets[i] … offsets[i + 1] − 1.
         answers: [n] int64, the rows of target words, distinct for each query.
-        counts: The number of distinct ``pairs`` and of source ``words`` in the dictionary, of ``known`` pairs (both
-            words have a row), of words without a row (``unknown_source``, ``unknown_target``), and of source words that
-            have a row but no translation with a row (``unanswered``).
+        counts: The counts by name.
     """
 
     queries: NDArray[np.int64]

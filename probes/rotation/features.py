@@ -57,7 +57,8 @@ class Rotation:
         layers: The layers of the features.
         maps: The map of each layer. If the maps are linear, states of the other language stay unchanged. Other maps
             also normalise the states of the other language.
-        counts: Number of sentence pairs left out, by reason.
+        counts: Numbers of used and omitted sentence pairs, word alignments and dictionary pairs by reason, or {} for
+            saved maps.
         name: The fingerprint of everything that the maps depend on.
     """
 
@@ -98,7 +99,7 @@ class Rotation:
         return moving.apply_right(states)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the measures of the fit of each layer, for JSON."""
+        """Return the fingerprint, the mapped language, the measures of each layer's fit and the counts, for JSON."""
         numbers = (one.fit.to_json() if one.is_linear else one.to_json() for one in self.maps)
         layers = [{"layer": layer, **fit} for layer, fit in zip(self.layers, numbers, strict=True)]
         return {"fingerprint": self.name, "moves": self.moves, "layers": layers, "counts": self.counts}
@@ -184,7 +185,7 @@ def _saved(
     """Read the maps that the probe ``maps`` saved.
 
     Raises:
-        InputError: The maps belong to other models, layers or subwords, or map the other language.
+        InputError: The maps cannot be read, belong to other models, layers or subwords, or map the other language.
     """
     saved = load_maps(folder)
     about, subword = saved.about, SUBWORDS[features.subword]

@@ -31,7 +31,7 @@ FITTED_ROWS = 1024  # block size whose copies in float64 fit into the processor'
 
 
 def plan(method: Method, rounds: int = ROUNDS) -> tuple[str, ...]:
-    """Return the steps ``unit`` and ``centre`` of a method.
+    """Return the steps ``unit`` and ``centre`` of a method, with ``rounds`` rounds if the method is iterative.
 
     >>> plan("iterative", 2)
     ('unit', 'centre', 'unit', 'centre', 'unit')

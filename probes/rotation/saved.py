@@ -38,7 +38,7 @@ class About(StrictModel):
         source: The layers in the model of the source language, in the order of the maps.
         target: The layers in the model of the other language.
         subword: The subword whose vector represents a word.
-        supervision: The kind of vectors that the maps were fitted on.
+        supervision: Vectors that the maps were fitted on, such as ``parallel`` (see ``RotationConfig``).
         model: The fingerprint of the models.
         language: The name of the other language.
     """
