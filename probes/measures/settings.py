@@ -44,18 +44,19 @@ class InputConfig(StrictModel):
     derived language, or any name together with ``natural``.
     """
     natural: bool = False
-    """True if the other language is a natural one, and not derived from the source language.
+    """True if the other language is a natural language, and not derived from the source language.
 
-    A natural language needs sentence pairs (``pairs``), unless ``words`` is the only probe. For a run, this key is set
-    automatically. If the run has only one other language, ``language`` is set, too.
+    A natural language needs sentence pairs (``pairs``) if a probe reads them. The probes ``words``, ``sentences`` and
+    ``minimal_pairs`` do not read sentence pairs. For a run, this key is set automatically. If the run has only one
+    other language, ``language`` is set, too.
     """
     model2: ModelName | None = None
     """Second model, which reads the other language. Use it to compare two monolingual models."""
     checkpoints: Annotated[Literal["selected", "all"], OmitDefaultFromHash()] = "selected"
     """Checkpoints to probe: the ``selected`` checkpoint of the run, or ``all`` checkpoints that it keeps.
 
-    In a study, these are the steps that ``checkpoints.at`` and ``checkpoints.archive`` of the pretraining name, and the
-    last one. ``words.checkpoints`` has no effect then.
+    In a study, ``all`` has the steps that ``checkpoints.at`` and ``checkpoints.archive`` of the pretraining name, and
+    the last step. With ``all``, ``words.checkpoints`` has no effect.
     """
     pairs: dict[str, PairConfig | None] = Field(default_factory=dict)
     """Sentence pairs with word alignments, as in an adjustment. The left side is the other language.

@@ -125,7 +125,7 @@ class FineTuneConfig(StrictModel):
     epoch_items: Annotated[int | None, Field(ge=1), OmitDefaultFromHash()] = None
     """Number of items in an epoch (default: the whole training set).
 
-    Each epoch continues in the training set where the previous one ended. The library of Conneau et al. 2020 uses
+    Each epoch continues in the training set where the previous epoch ended. The library of Conneau et al. 2020 uses
     20,000.
     """
     rows: int = Field(default=32, ge=1)

@@ -45,7 +45,7 @@ class DistancesConfig(ProbeSettings):
     name: str | None = Field(default=None, min_length=1)
     """Name of the probed model in comparisons (null: its own name)."""
     layer: int | None = None
-    """Layer of the histograms and pictures, numbered as in ``layers`` (null: the last one, as in the paper)."""
+    """Layer of the histograms and pictures, numbered as in ``layers`` (null: the last layer, as in the paper)."""
     bins: int = Field(default=BINS, ge=2, le=1000)
     """Number of bins of the histograms."""
     dimensions: tuple[int, ...] = TOPS

@@ -11,7 +11,7 @@ from probes.results.declared import ANY, AT_LEAST_ZERO, COEFFICIENT, SHARE, Entr
 PAIRS = "pairs of words"
 COUNT = Measure("pairs of words", PAIRS, AT_LEAST_ZERO)
 APART = Measure("share", PAIRS, SHARE)
-"""The area under the ROC curve (AUC)."""
+"""The measure of the area under the ROC curve (AUC)."""
 
 
 def _distance(entry: Mapping[str, Any]) -> str:

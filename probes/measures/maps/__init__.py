@@ -59,7 +59,7 @@ class MapsConfig(FitSettings, ProbeSettings):
     min_count: int = Field(default=1, ge=1)
     """Minimum count of a candidate in the sentence pairs."""
     candidates: Literal["all", "linked"] = "all"
-    """Candidates in retrieval of words in context: ``all`` words of the measured sentences, or only ``linked`` ones.
+    """Candidates in retrieval of words in context: ``all`` words of the measured sentences, or ``linked`` words.
 
     Linked words are words with a word alignment.
     """

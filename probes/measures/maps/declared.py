@@ -15,7 +15,7 @@ OVER = {
     "sentences": "sentence pairs",
     "files": "sentence pairs",
 }
-"""The unit of the accuracy of each kind of retrieval."""
+"""The items over which the accuracy of each kind of retrieval is a mean."""
 AT = (1, 5, 10)
 """Values of k for the precision P@k of word translation."""
 SCORES = ("cosine", "csls")

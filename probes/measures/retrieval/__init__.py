@@ -52,7 +52,7 @@ class RetrievalConfig(ProbeSettings):
     occurrences.
     """
     candidates: Literal["all", "aligned"] = "all"
-    """Candidates in the other language: ``all`` words of the measured sentences, or only ``aligned`` ones.
+    """Candidates in the other language: ``all`` words of the measured sentences, or only ``aligned`` words.
 
     The paper describes ``all``. The released code uses ``aligned``, and also sentence tokens, which are left out here.
     """
@@ -71,7 +71,7 @@ class RetrievalConfig(ProbeSettings):
     It must be for the language of ``tag_words``.
     """
     tag_words: Annotated[Literal["parent", "other"], OmitDefaultFromHash()] = "parent"
-    """Language whose word gives a pair its part of speech: the source language (``parent``) or the ``other`` one.
+    """Language whose word gives a pair its part of speech: the source (``parent``) or the ``other`` language.
 
     Cao et al. 2020, section 5.2, tag the other language with spaCy, and with polyglot for Bulgarian.
     """
@@ -97,8 +97,9 @@ class RetrievalConfig(ProbeSettings):
     static: StaticSettings | None = None
     """Static word vectors in place of the states: "Aligned fastText + sentence" in table 3 (section 3.4).
 
-    The vector of the sentence is appended to each word vector. The rotation is fitted on all word alignments of the
-    fitted sentences. A word without a vector is not a candidate, and its alignments count as not found.
+    The vector of the sentence is appended to each word vector. By default, the rotation is fitted on all word
+    alignments of the fitted sentences. A word without a vector is not a candidate, and its alignments count as not
+    found.
     """
 
     def check_installed(self) -> None:

@@ -12,7 +12,7 @@ from probes.results.declared import AT_LEAST_ONE, AT_LEAST_ZERO, Measure, Tree
 from synthlang.references import OmitDefaultFromHash, SourceSpec
 
 UNITS = ("token", "word", "byte")
-"""Units over which a perplexity is computed. Words and bytes are those of the source spelling."""
+"""Units over which a perplexity is computed. Words and bytes are counted in the source spelling."""
 LANGUAGE: Tree = {
     "sentences": Measure("sentences", "sentences", AT_LEAST_ZERO),
     "log_probability": {"mean": Measure("nats", "sentences")},
