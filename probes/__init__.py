@@ -187,7 +187,7 @@ def run_transfer(
         seeds: Number of fine-tuning seeds. Finished seeds are not run again.
         out: The JSON file (default for a run: ``RUN/transfer/TASK-LANGUAGE.json``). It is required for other models.
             Predictions are written to ``NAME.predictions.parquet`` beside it.
-        save_models: The folder for the fine-tuned models, which ``probe`` can read.
+        save_models: The folder for the models fine-tuned on the source language, which ``probe`` can read.
         smoke: True to test the call within seconds on few items, with one seed, and write another file (NAME-smoke).
             The scores mean nothing.
         threads: Number of threads (default: ``OMP_NUM_THREADS``, else chosen by model width and cores).

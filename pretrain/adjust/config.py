@@ -50,22 +50,22 @@ class LossConfig(StrictModel):
     """Words that R holds.
 
     ``all`` holds all words of the sentences and the pulled sentence tokens (Cao et al.). ``aligned`` holds only the
-    pulled items (Kulshreshtha et al., eq. 8).
+    pulled items (Kulshreshtha et al. 2020, equation 8).
     """
     hold: float = Field(default=1.0, ge=0.0)
     """Weight λ of R."""
     layers: tuple[int, ...] = Field(default=(-1,), min_length=1)
-    """Layers that L and R compare (Kulshreshtha et al. 2020, eq. 9: the last four).
+    """Layers that L and R compare.
 
     0 is the embeddings, 1 … N are the layers, and −1, −2, … count from the last layer. ``layers_as`` selects the sum or
-    the mean of several layers.
+    the mean of several layers. Kulshreshtha et al. 2020, equation 9, use the last four layers.
     """
     layers_as: Literal["each", "mean"] = "each"
     """Sum of the losses of ``each`` layer, or one loss of the ``mean`` of the layers."""
     subword: Literal["start", "end", "mean"] = "end"
     """Vector of a word: the first subword, the last subword, or the mean of all subwords."""
     distance: Literal["squared", "norm"] = "squared"
-    """L2 distance of two vectors: ``squared`` (Cao et al. 2020) or ``norm`` (Kulshreshtha et al. 2020, eq. 7)."""
+    """L2 distance of two vectors: ``squared`` (Cao et al. 2020) or ``norm`` (Kulshreshtha et al. 2020, equation 7)."""
     reduction: Literal["sum", "mean"] = "sum"
     """Reduction over the pairs and words of a step: ``sum``, as printed in Cao et al. 2020, or ``mean``."""
 

@@ -43,8 +43,8 @@ class ModelConfig(StrictModel):
     output: Annotated[Literal["dense", "linear"], OmitDefaultFromHash()] = "dense"
     """Layers between the last layer and the tied output: a ``dense`` layer, GELU and LayerNorm, or none (``linear``).
 
-    RoBERTa and BERT have the former. XLM has a linear map alone, and its models are exported as XLMWithLMHeadModel,
-    whose feed-forward sublayers are four times as wide as the model.
+    RoBERTa and BERT have the dense layer. XLM has a linear map alone. Models with ``linear`` are exported as
+    XLMWithLMHeadModel, whose feed-forward sublayers are four times as wide as the model.
     """
 
     @model_validator(mode="after")

@@ -53,9 +53,9 @@ class MaskingConfig(StrictModel):
     weights: dict[Name, float] = Field(default_factory=dict)
     """Weight of each term (default: 1, and alpha for ``align``). Terms that the kind does not have are added."""
     mask_rate: float = Field(default=0.15, gt=0.0, lt=1.0)
-    """Share of the positions that are masked. By BERT's 80/10/10 rule, some show a random word or no change."""
+    """Share of the positions that are masked. By BERT's 80/10/10 rule, some of them show a random word or no change."""
     random_words: Literal["all", "same-language", "source-only"] = "all"
-    """Language of a random word: ``all``, the token's (``same-language``), or the first one (``source-only``)."""
+    """Language of random words: ``all``, that of the token (``same-language``), or the first (``source-only``)."""
 
 
 class ObjectiveConfig(*reversed(SETTINGS), MaskingConfig):  # type: ignore[misc]  # fields come in the order of TERMS

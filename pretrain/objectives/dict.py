@@ -39,7 +39,10 @@ class DictSettings(StrictModel):
     """Settings of the term dict."""
 
     dict_rate: float = Field(default=0.5, gt=0.0, le=1.0)
-    """Share of the masked positions, or in a decoder of the tokens, drawn for the term (DICT-MLM-50: half of them)."""
+    """Share of the masked positions, or in a decoder of all tokens, that is drawn for the term.
+
+    DICT-MLM-50 draws half of the masked positions.
+    """
     dict_target: Target = "label"
     """Input and label of the positions of the term.
 

@@ -23,8 +23,8 @@ class FitSettings(StrictModel):
     normalise: Method = "iterative"
     """Normalisation of both languages before a map is fitted and applied.
 
-    ``iterative`` is used in Emerging Cross-lingual Structure, section 5.1, ``none`` and ``centre`` in Kulshreshtha et
-    al. 2020, and ``unit-centre-unit`` in Cao et al. 2020, section 3.4.
+    Conneau et al. 2020, "Emerging Cross-lingual Structure", section 5.1, use ``iterative``. Kulshreshtha et al. 2020
+    use ``none`` and ``centre``. Cao et al. 2020, section 3.4, use ``unit-centre-unit``.
     """
     rounds: int = Field(default=ROUNDS, ge=1)
     """Number of rounds of ``iterative`` and ``iterative-as-printed``."""
@@ -53,7 +53,7 @@ class RotationConfig(StrictModel):
     moves: Literal["source", "target"] = "source"
     """Language to map: ``source`` (Kulshreshtha et al.) or ``target`` (Conneau et al. 2020, section 5.1.2)."""
     centre: bool = True
-    """Centre both languages, and move the mapped one to the mean of the other (NormRotateAlign)."""
+    """Centre both languages, and move the mapped language to the mean of the other language (NormRotateAlign)."""
     normalise: Annotated[ToUnitLength | None, OmitDefaultFromHash()] = None
     """Normalisation to unit length in place of ``centre``, such as ``iterative`` (Conneau et al. 2020, section 5.1).
 
