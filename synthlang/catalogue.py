@@ -67,7 +67,7 @@ class Entry:
         name: Name of the entry, which no other entry of the kind has.
         about: Descriptions of the entry and then of its bases. If the entry has its own description, the descriptions
             of bases of the same kind are marked as changed.
-        data: Settings of the entry, merged over its bases.
+        data: Settings of the entry, merged over the settings of its bases.
         is_described: True if the entry itself has a description.
     """
 
@@ -180,7 +180,9 @@ def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any
 
 @cache
 def find(kind: str, name: str) -> Entry:
-    """Return an entry of the catalogue, with its settings merged over those of its bases.
+    """Return an entry of the catalogue, with its settings merged over the settings of its bases.
+
+    ``kind`` is a key of FILES.
 
     Raises:
         InputError: The entry does not exist. The hint has the sizes under this name, the command for this name, similar
@@ -227,7 +229,7 @@ def names(kind: str) -> list[str]:
 def whole_file(kind: str, name: str, place: Path | None = None) -> Path:
     """Return the file of a paper or of claims, given by its name or as a YAML file relative to ``place``.
 
-    Without ``place``, the path is relative to the working folder.
+    ``kind`` is ``papers`` or ``claims``. Without ``place``, the path is relative to the working folder.
 
     Raises:
         InputError: The file or the name does not exist.

@@ -216,7 +216,8 @@ def _show_files(spec: str, source: object, display: Display) -> None:
 def rebuild_command(spec: str, options: dict[str, str | None], fields: Sequence[str] = ()) -> str:
     """Return the command that rebuilds a data set from the language file in the folder of the data set.
 
-    ``options`` maps names of options to their values, of which None and "" are left out.
+    ``spec`` is the source or the task. ``options`` maps names of options to their values, of which None and "" are left
+    out. ``fields`` are the fields of the configuration ``mixed``.
     """
     words = ["synthlang", "derive", spec, "--language", "language.yaml"]
     for name, value in options.items():

@@ -44,7 +44,7 @@ FREE = 1 << 26
 
 
 def check_is_text(start: bytes, path: Path) -> None:
-    """Check by the first START bytes of a file that it is neither packed nor a PDF nor UTF-16.
+    """Check by ``start``, the first START bytes of a file, that it is neither packed nor a PDF nor UTF-16.
 
     UTF-16 without a byte order mark is recognised by Latin letters, of which every second byte is 0.
 

@@ -39,7 +39,8 @@ def _package(entry: EntryPoint) -> str:
 def parts(group: Group, names: Collection[str]) -> dict[str, dict[str, str]]:
     """Return the part of a fingerprint for the plugins among ``names``.
 
-    The part is ``{"plugins": {name: "package version"}}``, or {} if no name is a plugin.
+    The part is ``{"plugins": {name: "package version"}}``, or {} if no name is a plugin. ``group`` is the table that
+    the plugins extend.
     """
     found = {entry.name: _package(entry) for entry in _entries(group) if entry.name in names}
     return {"plugins": found} if found else {}

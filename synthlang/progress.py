@@ -166,7 +166,7 @@ class Display:
         self._show(task, done, total, pace, note, ended=done >= total)
 
     def counter(self, task: str, size: Callable[[str], int | None] | None = None) -> Counter:
-        """Return a counter of work in parts, such as splits.
+        """Return a counter of the work of a task in parts, such as splits.
 
         ``size(part)`` returns the approximate total of a part, or None if the total is unknown. Without ``size``, no
         total is known.

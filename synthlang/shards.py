@@ -36,7 +36,7 @@ AGAIN = "delete the folder and run the same command again"
 
 
 def shards_fingerprint(source: Source, split: str, language: Language, tokenizer: LanguageTokenizer) -> str:
-    """Return the fingerprint of everything that determines the token ids."""
+    """Return the fingerprint of the source, the split, the language and the tokenizer, which determine the ids."""
     return fingerprint("shards", format=FORMAT, split=split, parents=_parents(source, language, tokenizer))
 
 

@@ -90,7 +90,8 @@ def _in_pieces(text: str) -> str:
 def parallel_tokenizer(parent: Tokenizer, script: Script, offset: int) -> Tokenizer:
     """Return the tokenizer of a language in ``script``, with a copy of every token at id + ``offset``.
 
-    The offset is V, 2V, …. Ids between V and ``offset`` belong to other scripts and never occur.
+    ``parent`` is the tokenizer of the source, with V tokens. The offset is V, 2V, …. Ids between V and ``offset``
+    belong to other scripts and never occur.
     """
     model = json.loads(parent.to_str())["model"]
     vocab: dict[str, int] = dict(model["vocab"])
@@ -419,7 +420,7 @@ def _heads_to_first(corpus: Corpus, rows: NDArray[np.int64], first: NDArray[np.b
 
 
 def starts_word(form: Column, script: Script | None) -> NDArray[np.bool_]:
-    """Return whether each token is the first of its word, [tokens]. A special token counts as a whole word."""
+    """Return whether each token of ``form`` starts a word, [tokens]. A special token counts as a whole word."""
     heads = (SPACE, script.space) if script else (SPACE,)
     names = form.names or ()
     table = np.asarray([n.startswith(heads) or n in SPECIAL_TOKENS for n in names] or [False])

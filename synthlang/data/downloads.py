@@ -108,6 +108,9 @@ class Downloads:
             files: The files. A file that is already in the folder is checked, and a damaged file of the hub is
                 downloaded again. Files of the hub in a mirror folder are not checked.
             report: Called with the progress.
+
+        Raises:
+            OSError: A file in the folder cannot be read.
         """
         progress = _Progress(files, report)
         failed: dict[str, InputError] = {}

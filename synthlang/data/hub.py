@@ -135,7 +135,11 @@ def download(file: HubFile, downloads: Path, count: Callable[[int], None]) -> No
 
 
 def is_intact(file: HubFile, path: Path) -> bool:
-    """Return whether a file is there and has the size and the hash that the hub states."""
+    """Return whether a file is there and has the size and the hash that the hub states.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
     if not path.is_file() or path.stat().st_size != file.size:
         return False
     if file.sha256 is not None:

@@ -107,6 +107,9 @@ def lacking(name: str, root: Path, known: SetRecord) -> dict[str, str]:
     """Return a text about each recorded file of a data set that is gone or has another size, by its path.
 
     Word alignments, which are beside the files of a data set, do not count.
+
+    Raises:
+        InputError: The catalogue has no data set ``name``.
     """
     found, filled = dict[str, str](), places(name)
     for path, file in known.written.items():

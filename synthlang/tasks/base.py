@@ -60,7 +60,11 @@ class TaskSet(ABC):
     @property
     @abstractmethod
     def fingerprint(self) -> str:
-        """Fingerprint of everything that affects the items, and of nothing else."""
+        """Fingerprint of everything that affects the items, and of nothing else.
+
+        Raises:
+            InputError: The data cannot be read.
+        """
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -75,7 +79,11 @@ class TaskSet(ABC):
         """
 
     def size(self, split: str) -> int | None:  # noqa: ARG002  subclasses use it
-        """Return the approximate number of items in a split, or None if it is unknown (see ``size_of``)."""
+        """Return the approximate number of items in a split, or None if it is unknown (see ``size_of``).
+
+        Raises:
+            InputError: A task of the built-in grammar lacks the split.
+        """
         return None
 
     def with_morphology(self, names: Sequence[str]) -> TaskSet:  # noqa: ARG002  subclasses use it
@@ -131,7 +139,11 @@ class SentencesOf:
         return self.task.columns
 
     def size(self, split: str) -> int | None:
-        """Return the approximate number of sentences in a split if items are sentences, else None."""
+        """Return the approximate number of sentences in a split if items are sentences, else None.
+
+        Raises:
+            InputError: A task of the built-in grammar lacks the split.
+        """
         return self.task.size(split) if self.task.kind == "words" else None
 
     def batches(self, split: str) -> Iterator[Corpus]:

@@ -159,7 +159,11 @@ class DerivedTask(TaskSet):
         return self.task.labels
 
     def size(self, split: str) -> int | None:
-        """Return the size of the task, including items that the language leaves out."""
+        """Return the approximate size of the task, including items that the language leaves out, or None if unknown.
+
+        Raises:
+            InputError: A task of the built-in grammar lacks the split.
+        """
         return self.task.size(split)
 
     def batches(self, split: str) -> Iterator[TaskBatch]:
@@ -211,7 +215,11 @@ class ParsedTask(TaskSet):
         return self.task.labels
 
     def size(self, split: str) -> int | None:
-        """Return the size of the task, including items that the parser leaves out."""
+        """Return the approximate size of the task, including items that the parser leaves out, or None if unknown.
+
+        Raises:
+            InputError: A task of the built-in grammar lacks the split.
+        """
         return self.task.size(split)
 
     def batches(self, split: str) -> Iterator[TaskBatch]:

@@ -167,7 +167,11 @@ class FileMinimal(ReadMinimal):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Fingerprint of the names and bytes of the files, and the rules for words."""
+        """Fingerprint of the names and bytes of the files, and the rules for words.
+
+        Raises:
+            InputError: The data cannot be read.
+        """
         files = digest_splits(self.files, rules=not self.spaced)
         return fingerprint("minimal", reader=READER, rules=RULES, files=files, spaced=self.spaced, **self._marks)
 
@@ -263,7 +267,11 @@ class HubMinimal(ReadMinimal, HubTask):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Fingerprint of the values in the columns that are read, and the rules for words."""
+        """Fingerprint of the values in the columns that are read, and the rules for words.
+
+        Raises:
+            InputError: A text is not UTF-8, or the data cannot be read.
+        """
         splits = {split: digest_values(data, list(self._columns.values())) for split, data in self._data.items()}
         parts = {"columns": sorted(self._columns), "names": self._phenomena, "spaced": self.spaced}
         return fingerprint("hub-minimal", reader=READER, rules=RULES, splits=splits, **parts, **self._marks)

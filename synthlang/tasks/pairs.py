@@ -199,7 +199,11 @@ class FilePairs(ReadPairs, FileTask):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Fingerprint of the bytes of each split, the language and the rules for words."""
+        """Fingerprint of the bytes of each split, the language and the rules for words.
+
+        Raises:
+            InputError: The data cannot be read.
+        """
         splits = digest_splits(self.files, rules=True, anew=(*CLEANED, RENAMED_LABEL))
         marks = {"language": self.language, **self._marks}
         return fingerprint("pairs-task", reader=READER, rules=RULES, splits=splits, **marks)
@@ -350,7 +354,11 @@ class HubPairs(ReadPairs, HubTask):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Fingerprint of the values in the columns that are read, the language and the rules for words."""
+        """Fingerprint of the values in the columns that are read, the language and the rules for words.
+
+        Raises:
+            InputError: A text is not UTF-8, or the data cannot be read.
+        """
         splits = {split: digest_values(data, list(self._columns.values())) for split, data in self._data.items()}
         named: dict[str, Any] = {"names": self._names, "language": self.language, "spaced": self.spaced}
         named["id"] = "id" in self._columns
@@ -387,6 +395,8 @@ class HubPairs(ReadPairs, HubTask):
 
 def columns_of(features: Mapping[str, Any], name: str) -> dict[str, str]:
     """Return the column of each part of a pair that a data set of the hub has, in the order of NAMES.
+
+    ``features`` maps the columns of the data set to their types. ``name`` is the data set, for the error.
 
     Raises:
         InputError: A required column is missing or has another type. The error lists the columns.

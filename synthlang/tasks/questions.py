@@ -152,7 +152,11 @@ class FileQuestions(ReadQuestions, FileTask):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Fingerprint of the bytes of each split and the rules for words."""
+        """Fingerprint of the bytes of each split and the rules for words.
+
+        Raises:
+            InputError: The data cannot be read.
+        """
         splits = digest_splits(self.files, rules=True)
         return fingerprint("squad-task", reader=READER, rules=RULES, splits=splits, **self._marks)
 
@@ -189,7 +193,7 @@ def group_of(
     Args:
         text: The paragraph.
         questions: The questions on the paragraph.
-        counts: Counter of omissions and changes by reason.
+        counts: Counter of omissions and changes by reason, which is updated.
         split: Function that splits a text into words.
     """
     context = split(text)
@@ -291,7 +295,11 @@ class HubQuestions(ReadQuestions, HubTask):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Fingerprint of the values in the columns that are read, and the rules for words."""
+        """Fingerprint of the values in the columns that are read, and the rules for words.
+
+        Raises:
+            InputError: A text is not UTF-8, or the data cannot be read.
+        """
         splits = {split: digest_values(data, self._reads) for split, data in self._data.items()}
         return fingerprint(
             "hub-answers",
@@ -342,6 +350,8 @@ def _answers(value: Any) -> list[tuple[str, int]]:
 
 def answer_columns(features: Mapping[str, Any], name: str) -> list[str]:
     """Return the names of the columns to read from a data set of questions, the required columns first.
+
+    ``features`` maps the columns of the data set to their types. ``name`` is the data set, for the error.
 
     Raises:
         InputError: A required column is missing or has another type. The error lists the columns.

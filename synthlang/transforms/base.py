@@ -77,7 +77,7 @@ class Transform(StrictModel):
         """Return the forms, or parts of forms, that the transform may add to a text of these source words.
 
         A vocabulary that is trained on the source alone gets one token for each of these forms. A form that starts a
-        word has a space before it.
+        word has a space before it. ``key`` is the random key of the transform.
         """
         del words, key
         return ()
@@ -116,7 +116,7 @@ class Transform(StrictModel):
 
     @abstractmethod
     def rewrite(self, corpus: Corpus, key: int) -> Rewrite:
-        """Return the rewrite of a batch, which is a function of the sentences, their ids and ``key``.
+        """Return the rewrite of a batch, which is a function of the sentences, their ids and the random ``key``.
 
         Raises:
             InputError: The batch lacks a column of ``requires``, or a word cannot be rewritten.

@@ -41,7 +41,7 @@ def check_marker(word: str) -> str:
 
 
 class Insertion(NamedTuple):
-    """Insertion of a word at each of the rows ``rows`` [n].
+    """Insertion of the word ``word`` at each of the rows ``rows`` [n].
 
     A negative ``place`` is before the row, and a positive ``place`` is after the row. Words at the same row are sorted
     by place, and equal places keep the order of the insertions.

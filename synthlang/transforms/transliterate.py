@@ -86,7 +86,10 @@ class Transliterate(Transform):
         return frozenset(counts) if self._listed is None else self._listed
 
     def chosen(self, forms: Sequence[str], key: int) -> list[bool]:
-        """Return for each source word whether the transform writes its type in the script."""
+        """Return for each source word of ``forms`` whether its type is written in the script.
+
+        ``key`` is the random key of the transform.
+        """
         listed = self._listed
         if self.needs_counts and self.order == "frequent":
             return [form in self._frequent for form in forms]

@@ -44,8 +44,8 @@ class Reordering(Transform):
     def order(self, corpus: Corpus, segments: Rows, key: int) -> Rows:
         """Return for each output word the row of its source word, [words]. Rows stay inside their segment.
 
-        ``segments`` [words] is the number of each word's segment. ``rewrite`` applies the order to the chosen sentences
-        only.
+        ``segments`` [words] is the number of each word's segment, and ``key`` the random key of the transform.
+        ``rewrite`` applies the order to the chosen sentences only.
         """
 
     def rewrite(self, corpus: Corpus, key: int) -> Rewrite:

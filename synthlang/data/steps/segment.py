@@ -56,7 +56,7 @@ class Segment(BaseStep):
             tools: Resources with which the step runs.
 
         Raises:
-            InputError: The segmenter cannot be opened or fails, or a file cannot be read.
+            InputError: The segmenter cannot be opened, fails or changes characters, or a file cannot be read.
             DiskError: A file cannot be written.
         """
         segmenter, counts = open_segmenter(self.segmenter), Counter[str]()
