@@ -13,7 +13,7 @@ from scipy import stats
 from probes.statistics.intervals import BLOCK, Floats, Score, generator, values_of
 
 TEST_ROUNDS = 1_000
-"""Number of permutations, as in "The Impact of Cross-Lingual Adjustment" (2022), section 4."""
+"""Number of permutations, as in "The Impact of Cross-Lingual Adjustment" (2022), section 5.1."""
 CONSTANT = 1e-9
 """Difference of two scores in percent up to which they count as equal."""
 

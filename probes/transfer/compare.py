@@ -1,6 +1,6 @@
 """Tests for differences between transfers, computed from the saved predictions.
 
-The tests follow "The Impact of Cross-Lingual Adjustment" (2022), section 4. Scores that are means over items get a
+The tests follow "The Impact of Cross-Lingual Adjustment" (2022), section 5.1. Scores that are means over items get a
 paired t-test over items averaged over seeds. Examples are the accuracy of nli, answers, intents and frames. Scores of
 sums over items get a permutation test over the predictions of all seeds. Examples are the accuracy of words, F1 of
 spans, macro F1 and attachment. All p values are corrected together.
