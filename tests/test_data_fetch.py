@@ -523,6 +523,7 @@ def test_archives(name, place, pack, members, link, code, server, tmp_path):
 
 def test_a_mirror_must_be_a_folder(tmp_path):
     assert refusal(Downloads, tmp_path, str(tmp_path / "none")).code == "missing"
+    assert refusal(Downloads, tmp_path, "~no-such-user/mirror").code == "missing"
 
 
 def test_an_unknown_name_is_corrected():

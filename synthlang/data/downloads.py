@@ -18,6 +18,7 @@ from synthlang.data.hub import HubFile
 from synthlang.data.sizes import MEGABYTE, Size
 from synthlang.data.sources import HubFiles, Source, UrlFile
 from synthlang.errors import InputError
+from synthlang.files import user_path
 from synthlang.progress import Report, silent
 
 DOWNLOADS = ".downloads"
@@ -69,7 +70,7 @@ class Downloads:
     def __init__(self, root: Path, mirror: str | None = None) -> None:
         self.address = mirror.rstrip("/") if mirror and mirror.startswith(("http://", "https://")) else None
         self.is_mirror = mirror is not None and self.address is None
-        self.folder = Path(mirror).expanduser() if mirror is not None and self.is_mirror else root / DOWNLOADS
+        self.folder = user_path(mirror) if mirror is not None and self.is_mirror else root / DOWNLOADS
         if self.is_mirror and not self.folder.is_dir():
             reason = "is a file, not the folder of a mirror" if self.folder.exists() else "no such folder"
             hint = "name with --from a folder that has hub/ and url/, such as .downloads of another folder of data"

@@ -238,7 +238,7 @@ def _span(answer: str, start: int, text: str, context: SegmentedText, counts: Co
 
 
 class MiniEnglishQuestions(MiniEnglishTask):
-    """Questions of the grammar on short contexts. About one question in seven is unanswerable."""
+    """Questions of the grammar on short contexts. About one question in eight is unanswerable."""
 
     kind = "spans"
     fields = FIELDS
