@@ -111,7 +111,7 @@ def load_yaml(path: str | PathLike[str], kind: str | None = None) -> dict[str, A
 
     ``base: NAME`` or ``base: [NAME, …]`` names settings to start from: paths relative to this file, or KIND/NAME of
     the catalogue. Mappings are merged key by key. Any other value replaces the value of an earlier base. The settings
-    of this file replace those of all bases.
+    of this file replace the settings of all bases.
 
     Raises:
         InputError: A file cannot be read or is not a mapping, ``base`` is neither a name nor a list of names, a base or

@@ -300,8 +300,8 @@ def bind_language(
         name: The source as the user wrote it, for errors.
 
     Raises:
-        InputError: The source lacks a column or the split to count, a transform of tokens has no vocabulary, or the
-            vocabulary lacks a token that a transform inserts.
+        InputError: The source lacks a column or the split to count, or this split cannot be read. A transform of tokens
+            has no vocabulary, or the vocabulary lacks a token that a transform inserts.
     """
     source = checked_source(language, source, name)
     bound = language.model_copy()

@@ -49,7 +49,10 @@ def random_bits(key: int, *counters: Integers) -> NDArray[np.uint64]:
 
 
 def uniform(key: int, *counters: Integers) -> NDArray[np.float64]:
-    """Return uniform numbers in [0, 1) with 53 bits, in the shape of ``random_bits`` for the same arguments."""
+    """Return uniform numbers in [0, 1) with 53 bits, in the shape of ``random_bits`` for the same arguments.
+
+    A number is the upper 53 of the 64 random bits, divided by 2**53.
+    """
     return (random_bits(key, *counters) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
@@ -61,5 +64,8 @@ def uniform_of_keys(keys: Sequence[int]) -> NDArray[np.float64]:
 
 
 def permutation(key: int, size: int) -> NDArray[np.int64]:
-    """Return a random permutation of 0 … size − 1, a function of (key, size), [size]."""
+    """Return a random permutation of 0 … size − 1, a function of (key, size), [size].
+
+    The numbers are sorted by ``random_bits(key, number)``.
+    """
     return np.argsort(random_bits(key, np.arange(size)), kind="stable").astype(np.int64)

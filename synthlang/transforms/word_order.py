@@ -127,8 +127,8 @@ class Permute(Reordering):
 def random_order(corpus: Corpus, segments: Rows, key: int) -> Rows:
     """Return for each output word the row of its source word, in a random order of each segment, [words].
 
-    ``segments`` [words] is the number of each word's segment. The order is a function of ``key``, the ids of the
-    sentences and the positions of the words.
+    ``segments`` [words] is the number of each word's segment. The words of a segment are sorted by random bits, which
+    are a function of ``key``, the id of the sentence and the position of the word.
     """
     bits = random_bits(key_of("order", key), corpus.ids[corpus.sentence_of_word], corpus.position)
     return np.asarray(np.lexsort((bits, segments)), dtype=np.int64)
