@@ -74,7 +74,7 @@ def parse(
     if executor == "slurm":
         from probes.parse_jobs import SENTENCES, ParseJobs, parse_on_slurm
 
-        name = f"{engine}:{model or synthlang.DEFAULT_MODELS[engine]}"
+        name = f"{engine}:{model or synthlang.DEFAULT_MODELS.get(engine, '')}"
         jobs = ParseJobs(job_sentences or SENTENCES, tuple(slurm), retry, wait)
         return parse_on_slurm(source, name, Path(out), tokens, cache, jobs, morphology)
     devices = cuda_devices() if executor == "local" and workers != 1 else []

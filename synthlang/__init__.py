@@ -120,7 +120,7 @@ def parse(
     """
     from synthlang.parsing.parse_command import parse_command
 
-    parser = f"{engine}:{model or DEFAULT_MODELS[engine]}"
+    parser = f"{engine}:{model or DEFAULT_MODELS.get(engine, '')}"
     return parse_command(source, parser, Path(out), tokens, workers, cache, morphology, devices)
 
 

@@ -21,6 +21,8 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
+import probes
+import synthlang
 from synthlang.files import TEMPORARY
 from synthlang.parsing import ParsedSource, open_engine
 from synthlang.parsing.chunks import ParseCache
@@ -345,6 +347,11 @@ def test_bad_lists_of_own_models(own, place, tmp_path):
 def test_parsers_that_are_not_there(spec, place, code, tmp_path, monkeypatch):
     monkeypatch.setenv("STANZA_RESOURCES_DIR", str(tmp_path / "resources"))
     assert refused(open_engine, spec) == (place, code)
+
+
+def test_an_engine_of_another_name_is_refused_in_python(tmp_path):
+    for parse in (synthlang.parse, probes.parse):
+        assert refused(parse, SOURCE, tmp_path / "out", engine="udpipe") == ("", "unknown")
 
 
 @pytest.mark.parametrize("pipes", [[], ["morphologizer", "parser"]])
