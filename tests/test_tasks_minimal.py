@@ -104,6 +104,7 @@ HEAD = "good\tbad\n"
         ("a b\n", "x.tsv:1", "missing"),
         ("a,b\n", "x.tsv:1", "missing"),
         ("sen\tother\tmore\n", "x.tsv:1", "missing"),
+        ("sen\twrong\na b\tb a\n", "x.tsv:1", "missing"),  # one name of two: a header, not a pair
         (HEAD, "x.tsv", "empty"),
         (HEAD + "a\ta\n", "x.tsv", "empty"),
         (HEAD + "a\t\n", "x.tsv", "empty"),

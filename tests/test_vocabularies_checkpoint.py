@@ -171,6 +171,22 @@ def test_tokenizers_that_are_no_use(tmp_path):
     assert refused(read_checkpoint, str(tmp_path)) == (tmp_path.name, "unsupported")
 
 
+def test_a_decoder_needs_no_special_token_but_the_end_of_a_text(tmp_path):
+    tokenizer = Tokenizer(models.WordLevel({c: i for i, c in enumerate("abcde")}, unk_token="d"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    config = {"model_type": "gpt2", "vocab_size": 5}
+    for name, tokens, found in (
+        ("end", {"eos_token": "b"}, Specials(1, 1, 1, 1, 1)),
+        ("start", {"eos_token": "b", "bos_token": "a", "unk_token": "d"}, Specials(0, 1, 1, 3, 1)),
+    ):
+        folder = of(tokenizer, tmp_path / name, **tokens)
+        (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+        assert read_checkpoint(str(folder)).specials == found
+    folder = of(tokenizer, tmp_path / "none", bos_token="a", unk_token="d")
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    assert refused(read_checkpoint, str(folder)) == ("none", "missing")
+
+
 def test_files_that_say_two_things(folders, tmp_path):
     """Transformers 5 makes BERT's way of cutting words anew and takes the vocabulary only."""
     cutter = {"type": "WhitespaceSplit"}

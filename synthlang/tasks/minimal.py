@@ -207,7 +207,7 @@ def _read(path: Path) -> Iterator[Row]:
         start = number
     else:
         header = [name.strip().lower() for name in first.split("\t")]
-        plain = len(header) == 2 and not _has(header)
+        plain = len(header) == 2 and not _is_header(header)
         start = number if plain else FIRST_ROW
         rows = tab_rows(chain([(number, first)], lines) if plain else lines, list(FIELDS) if plain else header, path)
         _places(FIELDS if plain else header, path)
@@ -217,9 +217,9 @@ def _read(path: Path) -> Iterator[Row]:
         yield Row(**{"id": str(line - start), **found})
 
 
-def _has(names: Sequence[str]) -> bool:
-    """Return whether columns of both sides are among ``names``."""
-    return all(any(name in names for name in NAMES[field]) for field in FIELDS)
+def _is_header(names: Sequence[str]) -> bool:
+    """Return whether ``names`` has a column of either side. A header without the other side is refused later."""
+    return any(name in names for field in FIELDS for name in NAMES[field])
 
 
 def _places(names: Sequence[str], path: Path, line: int = 1) -> dict[str, str]:

@@ -26,8 +26,8 @@ ROLES = {
     "unk": ("unk_token",),
     "mask": ("mask_token",),
 }
-UNUSED = ("pad", "mask")
-"""Special tokens that a decoder does without. They have the id of the end of a text."""
+UNUSED = ("bos", "pad", "unk", "mask")
+"""Special tokens that the tokenizer of a decoder may lack. They then have the id of the end of a text."""
 NAMES = ("bos_token", "eos_token", "cls_token", "sep_token", "pad_token", "unk_token", "mask_token")
 TOKENIZER_FILES = ("tokenizer.json", "vocab.*", "*.model")
 """Files of which a tokenizer has at least one. SentencePiece writes *.model."""
