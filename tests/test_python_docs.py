@@ -79,11 +79,11 @@ FEWER = {  # sizes for a test: what a line has is kept
 
 def test_the_tour_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    tour, ablation = re.findall(r"^```sh\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+    tour, decoder, ablation = re.findall(r"^```sh\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
     [study] = re.findall(r"^```yaml study\n.*?^```$", README, re.DOTALL | re.MULTILINE)
     assert study in (ROOT / "docs" / "studies.md").read_text(encoding="utf-8")
     Path("my-study.yaml").write_text("\n".join(study.splitlines()[1:-1]))
-    for line in (*tour.splitlines(), ablation.splitlines()[0]):
+    for line in (*tour.splitlines(), *decoder.splitlines(), ablation.splitlines()[0]):
         _, *words = shlex.split(line.replace("sentences=2000", "sentences=100&dev=9&test=9"), comments=True)
         done = CliRunner().invoke(app, [*words, *FEWER.get(words[0], [])])
         assert done.exit_code == 0, (line, done.output, done.exception)
