@@ -56,7 +56,8 @@ def derive(
     vocabulary: Annotated[
         str | None,
         option(
-            "Vocabulary for token ids: a size to train, or a tokenizer folder, not for a task (default: no token ids)."
+            "Vocabulary for token ids: a size to train, or a tokenizer folder (default: no token ids). "
+            "Not for a labelled task."
         ),
     ] = None,
     counts: Annotated[
@@ -179,8 +180,8 @@ def dictionary(
     source: Annotated[
         str | None,
         option(
-            "Source whose training split gives word counts (default: none). Required for a derived language. Words "
-            "of a MUSE file must occur in it."
+            "Source whose training split gives word counts (default: none). Required for a derived language. Pairs "
+            "of a MUSE file whose source word does not occur there are left out."
         ),
     ] = None,
     coverage: Annotated[
@@ -197,7 +198,10 @@ def dictionary(
     seed: Annotated[int, option("Seed for sampling the words.", min=0)] = 0,
     target_source: Annotated[
         str | None,
-        option("Source in the target language of a MUSE file. Translations must occur in it (default: none)."),
+        option(
+            "Source in the target language of a MUSE file (default: none). Pairs whose translation does not occur in "
+            "its training split are left out."
+        ),
     ] = None,
 ) -> None:
     """Sample a bilingual dictionary and write it in MUSE format."""

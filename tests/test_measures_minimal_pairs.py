@@ -11,14 +11,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from probes.measures.minimal_pairs.items import spec_of_text
-from probes.measures.minimal_pairs.pairs import ScoredPairs, around, is_one_place, place_of
+from probes.measures.minimal_pairs.pairs import ScoredPairs, around, has_marks, is_one_place, place_of
 from probes.measures.probe_command import probe_command, read_probe_config
 from probes.models.opening import open_pretrained
 from probes.results.measures import probe_values, range_of
 from probes.scoring import Scored
-from synthlang.corpus import Corpus
+from synthlang.corpus import Column, Corpus
 from synthlang.language import parse_language
 from synthlang.tasks import open_task
+from synthlang.tasks.minimal import MARK
 from synthlang.vocabulary import Encoded
 from tests.refusals import refused
 from tests.scored_runs import probed, small_run, unigram
@@ -126,6 +127,40 @@ def test_surprisal_around_the_difference_by_hand():
         (1, 2, *map(pytest.approx, (4.5, 5.5, 1.0))),
     ]
     assert [row["position"] for row in around(pairs, 0, 0)] == [0]
+
+
+def test_surprisal_around_a_marked_word_by_hand():
+    """The mark has another index on each side, the second pair has lost it on one side, and the first copy counts."""
+    first = [("a", 1), ("b", 2), ("c", 3)], [("x", 9), ("a", 1), ("b", 7), ("c", 5)]
+    second = [("u", 4), ("v", 6)], [("w", 5), ("v", 6)]
+    pairs = scored_pairs(first, second)
+    marks = [0, 1, 0, 0, 0, 1, 1, 0, 1, 0, -1]
+    columns = {**pairs.batch.corpus.columns, MARK: Column(np.asarray(marks, np.int32))}
+    pairs = replace(pairs, batch=replace(pairs.batch, corpus=replace(pairs.batch.corpus, columns=columns)), marked=True)
+    assert pairs.places() == [(1, 2), None] and has_marks(pairs.batch)
+    found = [(row["position"], row["pairs"], row["good"], row["bad"]) for row in around(pairs, 5, 5)]
+    assert found == [
+        (position, 1, pytest.approx(good), pytest.approx(bad))
+        for position, good, bad in ((-1, 1.0, 1.0), (0, 2.0, 7.0), (1, 3.0, 5.0))
+    ]
+
+
+def test_a_mark_moves_with_its_word(run, tmp_path):
+    path = tmp_path / "marked.tsv"
+    path.write_text("good\tbad\tplace\nshe saw him\tshe saw he\t0\nshe ran far\tshe run far\t\n", encoding="utf-8")
+    result = probed(open_pretrained(str(run), None), "minimal_pairs", minimal_pairs={"items": f"minimal:{path}"})
+    rows = result.files["minimal_pairs.parquet"].to_pylist()
+    assert [(row["language"], row["place"]) for row in rows] == [
+        ("parent", 0),
+        ("parent", None),
+        ("trans+inv", 2),
+        ("trans+inv", None),
+    ]
+    for role, positions in (("source", [0, 1, 2]), ("target", [-2, -1, 0])):
+        of = result.values["languages"][role]["positions"]
+        assert [(one["position"], one["pairs"]) for one in of] == [(position, 1) for position in positions]
+    assert sum("around the marked word" in table.caption for table in result.tables) == 2
+    assert math.isnan(rows[1]["good_surprisal"]) and rows[0]["good_surprisal"] > 0
 
 
 def test_equal_scores_count_half():

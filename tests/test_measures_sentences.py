@@ -69,7 +69,7 @@ def test_perplexities_of_a_model_without_context_have_a_closed_form(run, opened,
 def test_a_better_model_has_a_lower_perplexity(run, opened, text):
     ids = opened.source.encode(Corpus.of_words([line.split() for line in LINES])).ids
     flat = np.ones(opened.model.embeddings.size)
-    known = flat + 50 * np.bincount(ids, minlength=len(flat))
+    known = flat + 50.0 * np.bincount(ids, minlength=len(flat))
     settings = {"sentences": {"text": text}}
     bits = [
         probed(unigram(run, weights), "sentences", **settings).values["languages"]["source"]["bits_per_byte"]["mean"]

@@ -1,5 +1,6 @@
 """The Slurm executor against a queue that the test plays: arrays, records, lost jobs."""
 
+import errno
 import re
 import sys
 
@@ -89,8 +90,20 @@ def test_what_sbatch_refuses_is_one_line(slurm, start):
     executor = start("partition=nowhere")
     executor.submit(PlainTask("a"))
     slurm.refuse("sbatch: error: invalid partition specified: nowhere\nsbatch: error: failed\n")
-    with pytest.raises(InputError, match=r"sbatch refuses the jobs of kind pretrain: .*partition specified: nowhere"):
+    with pytest.raises(
+        InputError, match=r"sbatch failed for the jobs of kind pretrain: .*partition specified: nowhere"
+    ):
         wait(executor)
+
+
+def test_a_full_disk_is_no_fault_of_the_options(start, monkeypatch):
+    def full(self, jobs):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    executor = start()
+    executor.submit(PlainTask("a"))
+    monkeypatch.setattr("submitit.SlurmExecutor.submit_array", full)
+    assert refused(wait, executor) == ("jobs", "resources")
 
 
 # --- how jobs end ---

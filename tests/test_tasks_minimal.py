@@ -100,7 +100,7 @@ HEAD = "good\tbad\n"
 @pytest.mark.parametrize(
     ("content", "place", "code"),
     [
-        ("", "x.tsv:1", "missing"),
+        ("", "x.tsv", "empty"),
         ("a b\n", "x.tsv:1", "missing"),
         ("a,b\n", "x.tsv:1", "missing"),
         ("sen\tother\tmore\n", "x.tsv:1", "missing"),
@@ -109,6 +109,9 @@ HEAD = "good\tbad\n"
         (HEAD + "a\ta\n", "x.tsv", "empty"),
         (HEAD + "a\t\n", "x.tsv", "empty"),
         (HEAD + "a\tb\nc\n", "x.tsv:3", "format"),
+        ("good\tbad\tplace\na b\ta\t1\n", "x.tsv place", "range"),
+        ("good\tbad\tplace\na b\ta c\t-1\n", "x.tsv place", "range"),
+        ("good\tbad\tplace\na b\ta c\tb\n", "x.tsv place", "range"),
         ("a\tb\nc\td\te\n", "x.tsv:2", "format"),
         ("a\tb\nc\n", "x.tsv:2", "format"),
         ('{"good": "a", "bad": "b"}\n{"good": "a"}\n', "x.tsv:2", "missing"),

@@ -445,7 +445,7 @@ def test_a_fine_tuned_model_with_a_rotation(run):
     ("settings", "own_parts", "architecture", "place", "code"),
     [
         ({"features": {"tune": "none"}}, False, "", "features.tune", "conflict"),
-        ({"search": {"features.tune": ["all", "none"]}}, False, "", "features.tune", "conflict"),
+        ({"search": {"features.tune": ["all", "none"]}}, False, "", "search.features.tune", "conflict"),
         ({"rotation": {}}, False, "", "rotation", "conflict"),
         ({}, False, "xlm", "", "unsupported"),
         ({}, True, "", "", "unsupported"),

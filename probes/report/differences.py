@@ -1,10 +1,12 @@
-"""Differences between conditions, paired by seeds, with p values corrected by Holm.
+"""Differences between conditions, with p values corrected by Holm's method.
 
-A study names its comparisons under ``compare``. Without this key, the labels of each axis are compared with its first
-label.
+A study names its comparisons under ``compare``. Without this key, the labels of an axis are compared with the first
+label that has scores, while all other axes are fixed. Axes of languages are compared only if no other axis varies. If
+no two conditions differ in only one axis, whole combinations of labels are compared.
 
-Models of the same pretraining seed start from the same weights and read the same batches, so conditions are compared
-pair by pair (see claims/estimates.py). Excluded runs are in no pair.
+Models of the same pretraining seed start from the same weights and read the same batches, so conditions are paired by
+seeds. Conditions without common seeds are compared by Welch's test (see claims/estimates.py). Excluded runs are left
+out.
 """
 
 from __future__ import annotations
@@ -88,7 +90,7 @@ class Difference:
 
 
 def differences(material: Material) -> list[Difference]:
-    """Return the differences that the study names, on each task, or else the differences along each axis.
+    """Return the differences that the study names, on each task, or else the differences of compared axes.
 
     The p values are corrected together by Holm's method.
 

@@ -61,7 +61,10 @@ def names_of_parts(studies: Sequence[Study]) -> list[str]:
 
 
 def results_of(studies: Sequence[Study]) -> Results:
-    """Return the results of all studies of a pool, which claims look up by labels."""
+    """Return the results of all studies of a pool. Claims find numbers in them by labels.
+
+    The rows of a run that an earlier study has under the same labels are left out.
+    """
     after = [axes_that_set(study.config, is_after) for study in studies]
     before = {axis for study, axes in zip(studies, after, strict=True) for axis in {*study.axes} - axes}
     return Results(pooled([study.table for study in studies]), set().union(*after) - before)

@@ -47,8 +47,10 @@ def check_one_model(config: TransferConfig, has_own_parts: bool, architecture: s
             parts. The error is also raised if a combination of the search is not allowed.
     """
     if any(tried.features.tune == "none" for _, tried in combinations(config)):
-        reason = "with none, there is no fine-tuned model to save"
-        raise InputError(reason, keys="features.tune", hint="set this key to all", code="conflict")
+        key, reason = "features.tune", "the value none trains no model, so there is no fine-tuned model to save"
+        if key in config.search:
+            raise InputError(reason, keys=("search", key), hint="remove none from the list", code="conflict")
+        raise InputError(reason, keys=key, hint="set this key to all", code="conflict")
     if config.rotation is not None:
         reason = "cannot be saved with a model, so the saved model would differ from the tested one"
         raise InputError(reason, keys="rotation", hint="set this key to null", code="conflict")

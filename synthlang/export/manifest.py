@@ -230,7 +230,7 @@ def _tokenizers(plan: ExportPlan, types: Sequence[Mapping[str, Any]], manifest: 
     return write_tokenizers(plan.vocabulary, plan.language, plan.folder / "out")
 
 
-AGAIN = "export the data set again"
+AGAIN = "delete the folder and derive the data set again"
 
 
 def verify_manifest(folder: Path) -> dict[str, Any]:

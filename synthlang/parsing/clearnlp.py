@@ -328,7 +328,7 @@ def _is_infinitive(draft: Draft, word: int) -> bool:
 
 
 def part_of_speech(draft: Draft) -> None:
-    """Change the parts of speech that the Penn Treebank tag and the UD label together determine."""
+    """Correct parts of speech by the Penn Treebank tag and the UD label."""
     for word in draft.words:
         tag, label, upos = draft.tag[word], draft.label[word], draft.upos[word]
         if tag == "WRB":

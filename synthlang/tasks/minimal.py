@@ -9,7 +9,8 @@ without a header: the grammatical sentence and the ungrammatical one. Columns ar
 ``sentence_good`` or ``sen``. The label of a pair is its phenomenon, which is read from a column. Without this column,
 the label is the name of the file if a folder has several files. A sentence is split into words by the rules for plain
 text, or at spaces only with ``?words=spaces``. Each side is one sentence. A pair with an empty side or with equal sides
-is left out and counted.
+is left out and counted. The column ``place`` marks a word of each side by its index from 0, and the mark moves with
+the word.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from synthlang.sources.splits import CJK, NORMALISE, is_file, path_options, text
 from synthlang.sources.text import digest_splits
 from synthlang.sources.words import REMOVED, count_unseen
 from synthlang.tasks.base import GroupTask, HubTask, MiniEnglishTask, ReadTask, TaskSet, built_in
-from synthlang.tasks.batch import Item, ItemGroup
+from synthlang.tasks.batch import Item, ItemGroup, Sentences
 from synthlang.tasks.pairs import FIRST_ROW, json_rows, tab_rows
 
 READER = 1  # part of the fingerprint: raise when the same data gives other pairs
@@ -56,8 +57,11 @@ NAMES = {
     "phenomenon": ("phenomenon", "linguistics_term"),
     "paradigm": ("paradigm", "uid"),
     "id": ("id", "pair_id", "pairid", "index"),
+    "place": ("place",),
 }
 PARADIGM = "paradigm"
+MARK = "mark"
+"""The column of the corpus that is 1 for a marked word."""
 WORDS, SPACES = "words", "spaces"
 ENDINGS = (".jsonl", ".tsv", ".txt")
 NO_WORD = "pairs left out because a side has no word"
@@ -90,6 +94,7 @@ class Row(NamedTuple):
         phenomenon: The phenomenon, which is the class label.
         paradigm: A subdivision of the phenomenon.
         id: Name of the pair.
+        place: Index of the marked word of both sides, from 0.
     """
 
     good: str
@@ -97,6 +102,7 @@ class Row(NamedTuple):
     phenomenon: str = ""
     paradigm: str = ""
     id: str = ""
+    place: str = ""
 
 
 class MinimalTask(GroupTask):
@@ -127,7 +133,11 @@ class ReadMinimal(MinimalTask, ReadTask):
                 counts[EQUAL] += 1
             else:
                 item = Item(row.id, (0, 1), row.phenomenon, extra={PARADIGM: row.paradigm})
-                yield ItemGroup(((0, [{FORM: good}]), (1, [{FORM: bad}])), (item,))
+                try:
+                    sides: list[Sentences] = [[{FORM: words, MARK: _marks(words, row)}] for words in (good, bad)]
+                except InputError as error:
+                    raise self._about(error, split) from error
+                yield ItemGroup(tuple(enumerate(sides)), (item,))
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
@@ -138,6 +148,15 @@ class ReadMinimal(MinimalTask, ReadTask):
         """
         found = {row.phenomenon for split in self.splits for row in self._rows(split)}
         return () if found == {""} else tuple(sorted(found))
+
+
+def _marks(words: Sequence[str], row: Row) -> list[int]:
+    """Return 1 for the marked word of a side and 0 for each other word, [words]."""
+    place = int(row.place) if row.place.isascii() and row.place.isdigit() else len(words)
+    if row.place and place >= len(words):
+        reason = f"{row.place!r} is not the index of a word in both sentences of the pair {row.id!r}"
+        raise InputError(reason, keys="place", hint="count words from 0, or leave the value empty", code="range")
+    return [int(index == place) for index in range(len(words))]
 
 
 class FileMinimal(ReadMinimal):
@@ -201,7 +220,9 @@ def _read(path: Path) -> Iterator[Row]:
         InputError: The file cannot be read, a column is missing, a line is malformed, or a value is no text.
     """
     lines = read_lines(path)
-    number, first = next(lines, (1, ""))
+    number, first = next(lines, (0, ""))
+    if not number:
+        return
     if first.startswith("{"):
         rows = json_rows(chain([(number, first)], lines), path)
         start = number
@@ -212,7 +233,7 @@ def _read(path: Path) -> Iterator[Row]:
         rows = tab_rows(chain([(number, first)], lines) if plain else lines, list(FIELDS) if plain else header, path)
         _places(FIELDS if plain else header, path)
     for line, values in rows:
-        places = _places(list(values), path, line)
+        places = _places(list(values), path, line, "key" if first.startswith("{") else "column")
         found = {field: _text(values[name], name, path, line) for field, name in places.items()}
         yield Row(**{"id": str(line - start), **found})
 
@@ -222,14 +243,15 @@ def _is_header(names: Sequence[str]) -> bool:
     return any(name in names for field in FIELDS for name in NAMES[field])
 
 
-def _places(names: Sequence[str], path: Path, line: int = 1) -> dict[str, str]:
-    """Return the name of the column of each field that the data has."""
+def _places(names: Sequence[str], path: Path, line: int = 1, kind: str = "column") -> dict[str, str]:
+    """Return the name of the column, or of the key of a JSON object, of each field that the data has."""
     places = {field: next((name for name in known if name in names), "") for field, known in NAMES.items()}
     for field in FIELDS:
         if not places[field]:
             has = ", ".join(names)[:200]
-            reason = f"there is no column for the {field} sentence ({' or '.join(NAMES[field])}), only {has}"
+            reason = f"there is no {kind} for the {field} sentence ({' or '.join(NAMES[field])}), only {has}"
             hint = "name the columns in a header, or write two columns separated by a tab"
+            hint = hint if kind == "column" else "rename a key in all lines"
             raise InputError(reason, path, line, hint=hint, code="missing")
     return {field: name for field, name in places.items() if name}
 

@@ -18,7 +18,7 @@ SURPRISAL = Measure("bits", PAIRS)
 
 
 def position_name(entry: Mapping[str, Any]) -> str:
-    """Return the name of a position: the number of words after the place of the difference, with its sign.
+    """Return the name of a position: the number of words after the marked or first different word, with its sign.
 
     ``entry`` is an entry of the list ``positions`` in the results.
 
@@ -70,6 +70,6 @@ class MinimalPairsConfig(ProbeSettings):
     masking: Masking = "within-word"
     """Masked tokens when an encoder predicts a token, as in ``sentences.masking``."""
     before: int = Field(default=2, ge=0, le=20)
-    """Number of words before the place of the difference in the table of surprisal."""
+    """Number of words before position 0 in the table of surprisal, the marked or first different word."""
     after: int = Field(default=4, ge=0, le=20)
-    """Number of words after the place of the difference in the table of surprisal."""
+    """Number of words after position 0 in the table of surprisal."""

@@ -1,4 +1,4 @@
-"""Pure functions on scored minimal pairs: accuracy, the place of the difference, and surprisal around it."""
+"""Pure functions on scored minimal pairs: accuracy, the marked or first different word, and surprisal around it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from probes.scoring import Floats, Scored
 from probes.statistics import Interval, mean_interval, wilson_interval
 from synthlang.tasks.batch import TaskBatch
+from synthlang.tasks.minimal import MARK
 
 Words = Sequence[str]
 
@@ -25,11 +26,13 @@ class ScoredPairs:
         name: Name of the language.
         batch: The pairs, all of which have scores.
         scored: The scores of the sentences of ``batch``.
+        marked: True if position 0 is the marked word. Otherwise it is the first word in which the sides differ.
     """
 
     name: str
     batch: TaskBatch
     scored: Scored
+    marked: bool = False
 
     @property
     def scores(self) -> Floats:
@@ -65,6 +68,25 @@ class ScoredPairs:
         for texts in self.batch.texts.tolist():
             spans = [slice(int(offsets[text]), int(offsets[text + 1])) for text in texts]
             yield (words[spans[0]], bits[spans[0]]), (words[spans[1]], bits[spans[1]])
+
+    def places(self) -> list[tuple[int, int] | None]:
+        """Return the index of position 0 in both sides of each pair, or None if a side has lost its marked word.
+
+        If a derived sentence has several copies of the marked word, the first copy counts.
+        """
+        if not self.marked:
+            return [(place, place) for place in (place_of(good, bad) for (good, _), (bad, _) in self.sides())]
+        corpus = self.batch.corpus
+        rows = np.flatnonzero(corpus.columns[MARK].codes == 1)[::-1]  # of repeated indices the last assignment counts
+        first = np.full(len(corpus), -1, np.int64)
+        sentences = corpus.sentence_of_word[rows]
+        first[sentences] = rows - corpus.offsets[sentences]
+        return [None if min(both) < 0 else (both[0], both[1]) for both in first[self.batch.texts].tolist()]
+
+
+def has_marks(batch: TaskBatch) -> bool:
+    """Return whether a word of the pairs is marked."""
+    return MARK in batch.corpus.columns and bool((batch.corpus.columns[MARK].codes == 1).any())
 
 
 def accuracy(credit: Floats) -> Interval:
@@ -113,10 +135,10 @@ def is_one_place(good: Words, bad: Words) -> bool:
 
 
 def around(pairs: ScoredPairs, before: int, after: int) -> list[dict[str, Any]]:
-    """Return the mean surprisal in bits of the words around the place of the difference, by position.
+    """Return the mean surprisal in bits of the words around the marked or first different word, by position.
 
-    Position 0 is the first word that differs. The positions go from −``before`` to ``after``. Each position is measured
-    over the pairs in which both sides have a word at this position.
+    Position 0 is the word at ``pairs.places()``. The positions go from −``before`` to ``after``. Each position is
+    measured over the pairs in which both sides have a word at this position.
 
     Returns:
         A mapping for each position, in ascending order, with the keys ``position``, ``pairs``, ``good``, ``bad`` and
@@ -126,11 +148,13 @@ def around(pairs: ScoredPairs, before: int, after: int) -> list[dict[str, Any]]:
         InputError: A log probability is NaN or infinite.
     """
     found: dict[int, list[tuple[float, float]]] = {}
-    for (good, of_good), (bad, of_bad) in pairs.sides():
-        place = place_of(good, bad)
-        for position in range(max(-before, -place), after + 1):
-            if place + position < min(len(good), len(bad)):
-                found.setdefault(position, []).append((of_good[place + position], of_bad[place + position]))
+    for places, ((_, of_good), (_, of_bad)) in zip(pairs.places(), pairs.sides(), strict=True):
+        if places is None:
+            continue
+        one, other = places
+        for position in range(-min(before, one, other), after + 1):
+            if one + position < len(of_good) and other + position < len(of_bad):
+                found.setdefault(position, []).append((of_good[one + position], of_bad[other + position]))
     rows = []
     for position, values in sorted(found.items()):
         both = np.asarray(values)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from probes.measures.minimal_pairs import MinimalPairsConfig
 from probes.measures.minimal_pairs.items import read_items
-from probes.measures.minimal_pairs.pairs import ScoredPairs, accuracy, around, by_name, is_one_place, shared
+from probes.measures.minimal_pairs.pairs import ScoredPairs, accuracy, around, by_name, has_marks, is_one_place, shared
 from probes.measures.minimal_pairs.show import figures, pair_table, summary, tables
 from probes.measures.probe_input import ProbeInput
 from probes.measures.result import ProbeResult, to_json
@@ -35,7 +36,8 @@ def minimal_pairs_probe(given: ProbeInput, report: Report = silent) -> ProbeResu
     for role, batch in batches.items():
         name = given.name(role)
         scored = score(given.body(role), given.reader(role), batch.corpus, config.masking, report, name)
-        found[role] = _kept(name, batch, scored, counts)
+        marked = has_marks(batches["source"] if config.other is None else batch)
+        found[role] = replace(_kept(name, batch, scored, counts), marked=marked)
     places = {role: _places(pairs) for role, pairs in found.items()}
     rows = {role: around(pairs, config.before, config.after) for role, pairs in found.items()}
     difference = _difference(found, given.config.seed) if len(found) > 1 and config.other is None else None

@@ -11,18 +11,18 @@ import pyarrow as pa
 from probes.figures.bars import Bar, accuracy_bars
 from probes.figures.drawing import Drawing
 from probes.figures.lines import Series, lines_over
-from probes.measures.minimal_pairs.pairs import ScoredPairs, accuracy, by_name, place_of
+from probes.measures.minimal_pairs.pairs import ScoredPairs, accuracy, by_name
 from probes.measures.result import with_bounds
 from probes.report.page import Table
 from probes.statistics import Interval
 
 Rows = Mapping[str, Sequence[Mapping[str, Any]]]
-"""The surprisal around the place of the difference, by the name of the language."""
+"""The surprisal by position, by the name of the language."""
 EXAMPLES = 3
 
 
 def tables(measured: Sequence[ScoredPairs], rows: Rows, difference: Interval | None) -> list[Table]:
-    """Return tables of the accuracies, of the surprisal around the place of the difference, and of examples.
+    """Return tables of the accuracies, of the surprisal around the marked or first different word, and of examples.
 
     There is a table of surprisal for each language, and the examples are the first EXAMPLES pairs of each language.
 
@@ -34,7 +34,7 @@ def tables(measured: Sequence[ScoredPairs], rows: Rows, difference: Interval | N
     """
     return [
         _accuracies(measured, difference),
-        *(_around(name, of) for name, of in rows.items() if of),
+        *(_around(pairs, rows[pairs.name]) for pairs in measured if rows[pairs.name]),
         _examples(measured),
     ]
 
@@ -63,10 +63,11 @@ def _cell(found: Interval | None) -> str:
     return "–" if found is None else with_bounds(found.mean, found.low, found.high)
 
 
-def _around(name: str, rows: Sequence[Mapping[str, Any]]) -> Table:
+def _around(pairs: ScoredPairs, rows: Sequence[Mapping[str, Any]]) -> Table:
+    word = _word(pairs)
     cells = [
         [
-            "first different word" if row["position"] == 0 else f"{row['position']:+d}",
+            word if row["position"] == 0 else f"{row['position']:+d}",
             f"{row['pairs']:,}",
             f"{row['good']:.2f}",
             f"{row['bad']:.2f}",
@@ -75,7 +76,12 @@ def _around(name: str, rows: Sequence[Mapping[str, Any]]) -> Table:
         for row in rows
     ]
     header = ["position", "pairs", "grammatical", "ungrammatical", "difference"]
-    return Table(f"Mean surprisal of words in bits around the first different word, {name}.", header, cells)
+    return Table(f"Mean surprisal of words in bits around the {word}, {pairs.name}.", header, cells)
+
+
+def _word(pairs: ScoredPairs) -> str:
+    """Return the name of the word at position 0."""
+    return "marked word" if pairs.marked else "first different word"
 
 
 def _rounded(found: Interval) -> tuple[float, float | None, float | None]:
@@ -95,7 +101,7 @@ def _examples(measured: Sequence[ScoredPairs]) -> Table:
 
 
 def figures(measured: Sequence[ScoredPairs], rows: Rows) -> list[Drawing]:
-    """Draw the accuracy and, if there are positions, the surprisal around the place of the difference.
+    """Draw the accuracy and, if there are positions, the surprisal around the marked or first different word.
 
     The accuracy has a bar for each paradigm. Pairs without paradigms have a bar for each phenomenon, and pairs without
     phenomena a single bar. ``measured`` has the scored pairs of each language, and ``rows`` has the surprisal by
@@ -120,29 +126,34 @@ def figures(measured: Sequence[ScoredPairs], rows: Rows) -> list[Drawing]:
         if of
     ]
     if lines:
-        note = "Mean surprisal of words. Position 0 is the first word in which the two sentences differ."
-        axes = ("position after the first different word", "surprisal (bits)")
-        drawn.append(lines_over("minimal-pairs-places", "Surprisal around the difference", lines, axes, note))
+        word = _word(measured[0])
+        note = (
+            f"Mean surprisal of words. Position 0 is the {word}{'' if measured[0].marked else ' of the two sentences'}."
+        )
+        axes = (f"position after the {word}", "surprisal (bits)")
+        drawn.append(lines_over("minimal-pairs-places", f"Surprisal around the {word}", lines, axes, note))
     return drawn
 
 
 def pair_table(measured: Sequence[ScoredPairs]) -> pa.Table:
-    """Return a table of the sentences of each pair, their scores, and the surprisal of the first words that differ.
+    """Return a table of the sentences of each pair, their scores, and the surprisal of the words at position 0.
 
     Each language has a row for each pair. Scores are log probabilities in nats, and surprisal is in bits. ``place`` is
-    the index of the first word in which the two sentences differ, from 0. ``good_surprisal`` and ``bad_surprisal`` are
-    the surprisal of the words at this place, or NaN for a sentence that ends before it.
+    the index of the marked or first different word of the grammatical sentence, from 0, or null without such a word.
+    ``good_surprisal`` and ``bad_surprisal`` are the surprisal at position 0, or NaN for a sentence that has no word
+    there.
     """
     rows = []
     for pairs in measured:
         texts = zip(pairs.batch.strings(0), pairs.batch.strings(1), pairs.scores.tolist(), strict=True)
         labels = zip(pairs.batch.ids, pairs.phenomena, pairs.paradigms, strict=True)
-        for (name, phenomenon, paradigm), (good, bad, scores), (one, other) in zip(
-            labels, texts, pairs.sides(), strict=True
-        ):
-            place = place_of(one[0], other[0])
-            bits = [float(of[place]) if place < len(of) else math.nan for _, of in (one, other)]
-            rows.append((pairs.name, name, phenomenon, paradigm, good, bad, *scores, place, *bits))
+        for label, (good, bad, scores), places, sides in zip(labels, texts, pairs.places(), pairs.sides(), strict=True):
+            both = places or (None, None)
+            bits = [
+                math.nan if place is None or place >= len(of) else float(of[place])
+                for place, (_, of) in zip(both, sides, strict=True)
+            ]
+            rows.append((pairs.name, *label, good, bad, *scores, both[0], *bits))
     names = ("language", "id", "phenomenon", "paradigm", "good", "bad", "good_log_probability", "bad_log_probability")
     kinds = [pa.string()] * 6 + [pa.float64()] * 2 + [pa.int64()] + [pa.float64()] * 2
     columns = (*names, "place", "good_surprisal", "bad_surprisal")

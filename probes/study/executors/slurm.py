@@ -30,7 +30,7 @@ from probes.study.executors.slurm_job import Job
 from probes.study.executors.slurm_options import SlurmOptions, read_options
 from synthlang.distribution import install_command
 from synthlang.errors import InputError
-from synthlang.files import read_json, write_json
+from synthlang.files import read_json, write_json, writing
 from synthlang.progress import Report
 from synthlang.store import Store
 
@@ -197,7 +197,7 @@ class SlurmExecutor:
         """Return the outcomes of ended stages. The disk is checked every second, the queue every ``poll`` seconds.
 
         Raises:
-            InputError: sbatch refuses a job for another reason than a limit on the number of jobs, or the record of a
+            InputError: sbatch fails for another reason than a limit on the number of jobs, or the record of a
                 job or the checksums of its stage cannot be read.
         """
         end = time.monotonic() + timeout
@@ -269,6 +269,7 @@ class SlurmExecutor:
         Raises:
             FullError: The cluster limits the number of jobs.
             InputError: sbatch fails for another reason.
+            DiskError: A file of the jobs cannot be written.
         """
         import submitit
 
@@ -278,17 +279,18 @@ class SlurmExecutor:
         )
         executor.update_parameters(**self._parameters(kind, [self.jobs[key] for key in array.parents]))
         try:
-            sent = executor.submit_array([self._job(stage) for stage in array.stages])
-        except (RuntimeError, OSError) as error:
+            with writing(self.folder / "jobs"):
+                sent = executor.submit_array([self._job(stage) for stage in array.stages])
+        except RuntimeError as error:
             if re.search(FULL, str(error)):
                 self.size = max(1, min(self.size, len(array.stages)) // 2)
                 raise FullError(
                     f"the cluster accepts no more of your jobs now (--slurm jobs=N submits fewer): {error}"
                 ) from error
-            hint = f"correct the options of {kind} with --slurm"
+            hint = f"correct the options of {kind} with --slurm, or run the same command again if Slurm was only busy"
             if queue() is None:
                 hint = "run the same command again when the controller of Slurm answers"
-            reason = f"sbatch refuses the jobs of kind {kind}: {error}"
+            reason = f"sbatch failed for the jobs of kind {kind}: {error}"
             raise InputError(reason, "--executor slurm", hint=hint, code="failed") from error
         self.size = min(2 * self.size, self.options.array_size)
         self.jobs |= {stage.key: str(job.job_id) for stage, job in zip(array.stages, sent, strict=True)}

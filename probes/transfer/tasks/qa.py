@@ -265,7 +265,10 @@ class Windows:
 
 
 def longest_question(length: int, stride: int, separators: int) -> int:
-    """Return the maximum length of a question: at most half a row, and short enough for its windows to advance.
+    """Return the maximum length of a question in tokens.
+
+    A question takes at most half of the row without its special tokens. At least 1/STEP_SHARE of the tokens that the
+    stride leaves stays free, so that the windows of the context advance.
 
     Args:
         length: Maximum length of a row in tokens.
