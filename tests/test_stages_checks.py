@@ -173,7 +173,7 @@ def test_an_initial_model_that_does_not_fit(values, keys, code):
     ("values", "keys", "code"),
     [
         ({"finetuned": {"length": 500}}, "finetuned.length", "range"),
-        ({"finetuned": {"search": {"features.tune": ["all", "none"]}}}, "finetuned.features.tune", "conflict"),
+        ({"finetuned": {"search": {"features.tune": ["all", "none"]}}}, "finetuned.search.features.tune", "conflict"),
         ({"transfer__rotation": {}}, "finetuned.rotation", "conflict"),
         ({"finetuned": {"best": 2, "search": {"fine_tune.rows": [4, 8]}}}, "finetuned.best", "conflict"),
         ({"finetuned": {"chosen_by": "target"}}, "finetuned.chosen_by", "conflict"),
