@@ -10,12 +10,7 @@ from synthlang.files import user_path
 def main(arguments: list[str] | None = None) -> int:
     """Read the arguments, adjust the model and return the exit code.
 
-    The exit codes are:
-
-        0     the adjustment is finished
-        2     the input is wrong, or the output cannot be written
-        130   Ctrl-C ended the process
-        143   SIGTERM ended the process
+    The exit codes are those of ``pretrain.train.main``.
 
     Args:
         arguments: The command line (default: the arguments of the process).
