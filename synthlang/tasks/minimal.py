@@ -154,8 +154,8 @@ def _marks(words: Sequence[str], row: Row) -> list[int]:
     """Return 1 for the marked word of a side and 0 for each other word, [words]."""
     place = int(row.place) if row.place.isascii() and row.place.isdigit() else len(words)
     if row.place and place >= len(words):
-        reason = f"{row.place!r} is not the index of a word in both sentences of the pair {row.id!r}"
-        raise InputError(reason, keys="place", hint="count words from 0, or leave the value empty", code="range")
+        reason = f"the place {row.place!r} of the pair {row.id!r} is not the index of a word in both sentences"
+        raise InputError(reason, hint="count words from 0, or leave the place empty", code="range")
     return [int(index == place) for index in range(len(words))]
 
 
