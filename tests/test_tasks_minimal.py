@@ -112,6 +112,7 @@ HEAD = "good\tbad\n"
         ("good\tbad\tplace\na b\ta\t1\n", "x.tsv", "range"),
         ("good\tbad\tplace\na b\ta c\t-1\n", "x.tsv", "range"),
         ("good\tbad\tplace\na b\ta c\tb\n", "x.tsv", "range"),
+        ("good\tbad\tplace\na b\ta c\t" + "9" * 5000 + "\n", "x.tsv", "range"),
         ("a\tb\nc\td\te\n", "x.tsv:2", "format"),
         ("a\tb\nc\n", "x.tsv:2", "format"),
         ('{"good": "a", "bad": "b"}\n{"good": "a"}\n', "x.tsv:2", "missing"),

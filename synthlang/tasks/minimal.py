@@ -152,11 +152,11 @@ class ReadMinimal(MinimalTask, ReadTask):
 
 def _marks(words: Sequence[str], row: Row) -> list[int]:
     """Return 1 for the marked word of a side and 0 for each other word, [words]."""
-    place = int(row.place) if row.place.isascii() and row.place.isdigit() else len(words)
-    if row.place and place >= len(words):
-        reason = f"the place {row.place!r} of the pair {row.id!r} is not the index of a word in both sentences"
+    index = {str(number): number for number in range(len(words))}.get(row.place.lstrip("0") or row.place[:1])
+    if row.place and index is None:
+        reason = f"the place {show_value(row.place)} of the pair {row.id!r} is not the index of a word in both sentences"
         raise InputError(reason, hint="count words from 0, or leave the place empty", code="range")
-    return [int(index == place) for index in range(len(words))]
+    return [int(number == index) for number in range(len(words))]
 
 
 class FileMinimal(ReadMinimal):
