@@ -154,7 +154,9 @@ def _marks(words: Sequence[str], row: Row) -> list[int]:
     """Return 1 for the marked word of a side and 0 for each other word, [words]."""
     index = {str(number): number for number in range(len(words))}.get(row.place.lstrip("0") or row.place[:1])
     if row.place and index is None:
-        reason = f"the place {show_value(row.place)} of the pair {row.id!r} is not the index of a word in both sentences"
+        reason = (
+            f"the place {show_value(row.place)} of the pair {row.id!r} is not the index of a word in both sentences"
+        )
         raise InputError(reason, hint="count words from 0, or leave the place empty", code="range")
     return [int(number == index) for number in range(len(words))]
 
