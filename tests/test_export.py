@@ -113,13 +113,13 @@ def test_the_bytes_do_not_depend_on_workers(tmp_path, monkeypatch):
     monkeypatch.setattr("synthlang.export.run.cores", lambda: 8)
     monkeypatch.setattr("synthlang.export.run.SHARD_BATCHES", 1)  # 2,100 sentences are two shards
     source, language, seen = open_source(SOURCE), parse_language("trans:0.5+perm:0.7"), []
-    for workers in (1, 2):
+    for workers in (1, 2, 5):
         folder = tmp_path / str(workers)
         progress = lambda split, n: seen.append((split, n))  # noqa: E731
         export_language(source, language, folder, source_name=SOURCE, workers=workers, progress=progress)
     assert len(list((tmp_path / "1" / "data" / "derived").iterdir())) == 3
-    assert digest(tmp_path / "1") == digest(tmp_path / "2")
-    assert Counter(split for split, n in seen for _ in range(n)) == {"train": 2 * 2100, "test": 2 * 50}
+    assert digest(tmp_path / "1") == digest(tmp_path / "2") == digest(tmp_path / "5")
+    assert Counter(split for split, n in seen for _ in range(n)) == {"train": 3 * 2100, "test": 3 * 50}
     assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
 
 

@@ -148,7 +148,7 @@ def test_equal_results_give_equal_bytes(project, tmp_path):
     archive_studies([tmp_path / "run"], project / STUDIES)
     assert {path: path.read_bytes() for path in (project / STUDIES).rglob("*.*")} == kept
     other = shutil.copytree(project, tmp_path / "elsewhere" / "findings")
-    assert files(other) == before
+    assert files(other) == before == files(project)
 
 
 def test_the_pages_in_the_project_are_those_of_what_is_archived(tmp_path):

@@ -139,13 +139,13 @@ def check(name, data, folder):
 
 
 @pytest.mark.parametrize("name", [name for name in READERS if name != "hf"])
-@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(data=st.data())
 def test_readers_survive_damage(name, data, tmp_path):
     check(name, data, tmp_path)
 
 
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(data=st.data())
 def test_data_sets_on_disk_survive_damage(data, tmp_path_factory):
     check("hf", data, tmp_path_factory.mktemp("hf"))

@@ -40,20 +40,20 @@ def turned_subject(folder, monkeypatch, retrieval, **settings):
     return replace(given, pretrained=replace(given.pretrained, target_model=other))
 
 
-def test_a_turned_copy_is_found_after_the_rotation_and_at_chance_before(tmp_path, monkeypatch):
+@pytest.mark.parametrize("supervision", ["parallel", "sentences"])
+def test_a_turned_copy_is_found_after_the_rotation_and_at_chance_before(tmp_path, monkeypatch, supervision):
     given = turned_subject(tmp_path, monkeypatch, {})
     before = probe(given).values
     assert before["rotation"] is None and before["headline"]["cosine"]["mean"] < 6
-    for supervision in ("parallel", "sentences"):
-        config = {"rotation": {"supervision": supervision}}
-        after = probe(turned_subject(tmp_path, monkeypatch, config))
-        assert after.values["headline"]["cosine"]["mean"] == 100
-        assert max(fit["residual"] for fit in after.values["rotation"]["fit"]) < 1e-6
-        assert len(after.values["rotation"]["fit"]) == len(after.values["variants"]["types"]["layers"]) == 4
-        assert after.values["variants"]["types"]["layers"][-1]["pairs"]["linked"]["cosine"]["mean"] == 100
-        # the words, links and what counts are those without a rotation
-        for key in ("candidates", "links", "lost", "chance"):
-            assert after.values["variants"]["context"][key] == before["variants"]["context"][key]
+    config = {"rotation": {"supervision": supervision}}
+    after = probe(turned_subject(tmp_path, monkeypatch, config))
+    assert after.values["headline"]["cosine"]["mean"] == 100
+    assert max(fit["residual"] for fit in after.values["rotation"]["fit"]) < 1e-6
+    assert len(after.values["rotation"]["fit"]) == len(after.values["variants"]["types"]["layers"]) == 4
+    assert after.values["variants"]["types"]["layers"][-1]["pairs"]["linked"]["cosine"]["mean"] == 100
+    # the words, links and what counts are those without a rotation
+    for key in ("candidates", "links", "lost", "chance"):
+        assert after.values["variants"]["context"][key] == before["variants"]["context"][key]
 
 
 class Mapped(Slow):
@@ -69,6 +69,7 @@ class Mapped(Slow):
 
 CASES: dict[str, tuple[dict[str, Any], int | None]] = {
     "paper": ({"words": None}, None),
+    "other way": ({"moves": "source", "words": 100_000}, None),
     "sentences": ({"supervision": "sentences"}, None),
     "iterative": ({"normalise": "iterative", "rounds": 2, "moves": "source"}, 2),
 }

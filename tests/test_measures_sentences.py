@@ -113,7 +113,7 @@ def test_only_a_text_of_the_pretraining_is_one_that_the_model_was_trained_on(run
     assert len(both) == 2 and list(own) == list(unseen) == both[:1]
 
 
-@pytest.mark.parametrize("name", ["word-hop", "full-reverse"])
+@pytest.mark.parametrize("name", ["no-hop", "word-hop", "full-reverse"])
 def test_the_affected_sentences_of_a_first_language_with_transforms(name, tmp_path):
     """The text is in the language, its sentences are those that a loop over features finds, and the mean is a loop."""
     alone = {"language": None, "languages": [{"language": f"impossible/{name}"}], "objective__kind": "mlm"}

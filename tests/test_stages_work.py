@@ -93,9 +93,9 @@ def copied(store, folder):
 
 @pytest.fixture(scope="module")
 def full(tmp_path_factory):
-    """A cell with a run, its alignment, a probe and two tasks, all of it made."""
+    """A cell with a run, its alignment, a probe and two tasks of two seeds, all of it made."""
     store = Store(tmp_path_factory.mktemp("full"))
-    whole, _ = graph_of({**FULL, "seeds": [0]})
+    whole, _ = graph_of(FULL)
     assert run_all(whole.stages, store) == list(whole.stages)
     return store, whole
 
@@ -159,7 +159,7 @@ def test_a_transfer_that_is_killed_goes_on_from_its_fits(full, tmp_path, monkeyp
 @pytest.fixture(scope="module")
 def started(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("started"))
-    whole, _ = graph_of({**STARTED, "tasks": {}})
+    whole, _ = graph_of(STARTED)
     run_all(whole.stages, store)
     return store, whole
 
@@ -174,6 +174,9 @@ def test_a_start_is_the_same_run_as_two_commands_make(started, tmp_path):
     for name in ("en", "hi"):
         weights = [folder / "export" / name / "model.safetensors" for folder in (tmp_path / "own", runs[1])]
         assert weights[0].read_bytes() == weights[1].read_bytes()
+    (transfer,) = of_kind(whole, TransferStage)
+    result = read_json(place(store, transfer) / "result.json")
+    assert result["delta"] == pytest.approx(result["sup"] - result["zs"], abs=1e-3)
 
 
 # --- of an adjusted model, of two models, of models by their names ---
