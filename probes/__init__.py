@@ -73,10 +73,10 @@ def parse(
     _check_parse(executor, workers, retry, job_sentences)
     if executor == "slurm":
         from probes.parse_jobs import SENTENCES, ParseJobs, parse_on_slurm
+        from synthlang.parsing.engines import engine_spec
 
-        name = f"{engine}:{model or synthlang.DEFAULT_MODELS.get(engine, '')}"
         jobs = ParseJobs(job_sentences or SENTENCES, tuple(slurm), retry, wait)
-        return parse_on_slurm(source, name, Path(out), tokens, cache, jobs, morphology)
+        return parse_on_slurm(source, engine_spec(engine, model), Path(out), tokens, cache, jobs, morphology)
     devices = cuda_devices() if executor == "local" and workers != 1 else []
     count = (workers or max(1, len(devices))) if executor == "local" else 1
     return synthlang.parse(

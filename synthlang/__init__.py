@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-DEFAULT_MODELS = {"spacy": "en_core_web_sm", "stanza": "en"}
-
 
 def derive(
     source: str,
@@ -118,10 +116,10 @@ def parse(
             by another process, or a split has no parsed sentence.
         DiskError: The folder or the cache cannot be written.
     """
+    from synthlang.parsing.engines import engine_spec
     from synthlang.parsing.parse_command import parse_command
 
-    parser = f"{engine}:{model or DEFAULT_MODELS.get(engine, '')}"
-    return parse_command(source, parser, Path(out), tokens, workers, cache, morphology, devices)
+    return parse_command(source, engine_spec(engine, model), Path(out), tokens, workers, cache, morphology, devices)
 
 
 def draw_dictionary(

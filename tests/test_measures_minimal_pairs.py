@@ -137,7 +137,7 @@ def test_surprisal_around_a_marked_word_by_hand():
     marks = [0, 1, 0, 0, 0, 1, 1, 0, 1, 0, -1]
     columns = {**pairs.batch.corpus.columns, MARK: Column(np.asarray(marks, np.int32))}
     pairs = replace(pairs, batch=replace(pairs.batch, corpus=replace(pairs.batch.corpus, columns=columns)), marked=True)
-    assert pairs.places() == [(1, 2), None] and has_marks(pairs.batch)
+    assert pairs.places == [(1, 2), None] and has_marks(pairs.batch)
     found = [(row["position"], row["pairs"], row["good"], row["bad"]) for row in around(pairs, 5, 5)]
     assert found == [
         (position, 1, pytest.approx(good), pytest.approx(bad))

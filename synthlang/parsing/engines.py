@@ -35,6 +35,7 @@ from synthlang.sources.conllu import tree_problem
 from synthlang.sources.words import one_word
 
 FORMS = "spacy:NAME-OR-FOLDER or stanza:LANG-OR-FOLDER (as in spacy:en_core_web_sm, stanza:en)"
+DEFAULT_MODELS = {"spacy": "en_core_web_sm", "stanza": "en"}
 TREE_COLUMNS = ("upos", "head", "deprel")
 
 Parsed = dict[str, list[Any]]
@@ -74,6 +75,14 @@ class Engine(Protocol):
             InputError: The models have no tokenizer.
         """
         ...
+
+
+def engine_spec(engine: str, model: str | None) -> str:
+    """Return the spec of an engine and its model (default: the small English model of the engine).
+
+    An unknown engine without a model gives a spec that ``open_engine`` refuses.
+    """
+    return f"{engine}:{model or DEFAULT_MODELS.get(engine, '')}"
 
 
 def open_engine(spec: str, convert: bool = True, morphology: bool = False) -> Engine:

@@ -64,6 +64,11 @@ MARK = "mark"
 """The column of the corpus that is 1 for a marked word."""
 WORDS, SPACES = "words", "spaces"
 ENDINGS = (".jsonl", ".tsv", ".txt")
+RENAME = {
+    "column": "name the columns in a header, or write two columns separated by a tab",
+    "key": "rename a key in all lines",
+}
+"""Hints of the error for a missing side, by what holds a value in the file."""
 NO_WORD = "pairs left out because a side has no word"
 EQUAL = "pairs left out because both sides are equal"
 
@@ -152,13 +157,14 @@ class ReadMinimal(MinimalTask, ReadTask):
 
 def _marks(words: Sequence[str], row: Row) -> list[int]:
     """Return 1 for the marked word of a side and 0 for each other word, [words]."""
-    index = {str(number): number for number in range(len(words))}.get(row.place.lstrip("0") or row.place[:1])
-    if row.place and index is None:
+    digits = (row.place.lstrip("0") or "0") if row.place else ""
+    marks = [int(digits == str(index)) for index in range(len(words))]
+    if row.place and not any(marks):
         reason = (
             f"the place {show_value(row.place)} of the pair {row.id!r} is not the index of a word in both sentences"
         )
         raise InputError(reason, hint="count words from 0, or leave the place empty", code="range")
-    return [int(number == index) for number in range(len(words))]
+    return marks
 
 
 class FileMinimal(ReadMinimal):
@@ -252,9 +258,7 @@ def _places(names: Sequence[str], path: Path, line: int = 1, kind: str = "column
         if not places[field]:
             has = ", ".join(names)[:200]
             reason = f"there is no {kind} for the {field} sentence ({' or '.join(NAMES[field])}), only {has}"
-            hint = "name the columns in a header, or write two columns separated by a tab"
-            hint = hint if kind == "column" else "rename a key in all lines"
-            raise InputError(reason, path, line, hint=hint, code="missing")
+            raise InputError(reason, path, line, hint=RENAME[kind], code="missing")
     return {field: name for field, name in places.items() if name}
 
 

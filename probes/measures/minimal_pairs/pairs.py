@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -69,15 +70,16 @@ class ScoredPairs:
             spans = [slice(int(offsets[text]), int(offsets[text + 1])) for text in texts]
             yield (words[spans[0]], bits[spans[0]]), (words[spans[1]], bits[spans[1]])
 
+    @cached_property
     def places(self) -> list[tuple[int, int] | None]:
-        """Return the index of position 0 in both sides of each pair, or None if a side has lost its marked word.
+        """The index of position 0 in both sides of each pair, or None if a side has lost its marked word.
 
         If a derived sentence has several copies of the marked word, the first copy counts.
         """
         if not self.marked:
             return [(place, place) for place in (place_of(good, bad) for (good, _), (bad, _) in self.sides())]
         corpus = self.batch.corpus
-        rows = np.flatnonzero(corpus.columns[MARK].codes == 1)[::-1]  # of repeated indices the last assignment counts
+        rows = _marked_words(self.batch)[::-1]  # of repeated indices the last assignment counts
         first = np.full(len(corpus), -1, np.int64)
         sentences = corpus.sentence_of_word[rows]
         first[sentences] = rows - corpus.offsets[sentences]
@@ -86,7 +88,11 @@ class ScoredPairs:
 
 def has_marks(batch: TaskBatch) -> bool:
     """Return whether a word of the pairs is marked."""
-    return MARK in batch.corpus.columns and bool((batch.corpus.columns[MARK].codes == 1).any())
+    return MARK in batch.corpus.columns and len(_marked_words(batch)) > 0
+
+
+def _marked_words(batch: TaskBatch) -> NDArray[np.int64]:
+    return np.flatnonzero(batch.corpus.columns[MARK].codes == 1).astype(np.int64)
 
 
 def accuracy(credit: Floats) -> Interval:
@@ -137,7 +143,7 @@ def is_one_place(good: Words, bad: Words) -> bool:
 def around(pairs: ScoredPairs, before: int, after: int) -> list[dict[str, Any]]:
     """Return the mean surprisal in bits of the words around the marked or first different word, by position.
 
-    Position 0 is the word at ``pairs.places()``. The positions go from −``before`` to ``after``. Each position is
+    Position 0 is the word at ``pairs.places``. The positions go from −``before`` to ``after``. Each position is
     measured over the pairs in which both sides have a word at this position.
 
     Returns:
@@ -148,7 +154,7 @@ def around(pairs: ScoredPairs, before: int, after: int) -> list[dict[str, Any]]:
         InputError: A log probability is NaN or infinite.
     """
     found: dict[int, list[tuple[float, float]]] = {}
-    for places, ((_, of_good), (_, of_bad)) in zip(pairs.places(), pairs.sides(), strict=True):
+    for places, ((_, of_good), (_, of_bad)) in zip(pairs.places, pairs.sides(), strict=True):
         if places is None:
             continue
         one, other = places

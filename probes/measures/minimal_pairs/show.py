@@ -147,7 +147,7 @@ def pair_table(measured: Sequence[ScoredPairs]) -> pa.Table:
     for pairs in measured:
         texts = zip(pairs.batch.strings(0), pairs.batch.strings(1), pairs.scores.tolist(), strict=True)
         labels = zip(pairs.batch.ids, pairs.phenomena, pairs.paradigms, strict=True)
-        for label, (good, bad, scores), places, sides in zip(labels, texts, pairs.places(), pairs.sides(), strict=True):
+        for label, (good, bad, scores), places, sides in zip(labels, texts, pairs.places, pairs.sides(), strict=True):
             both = places or (None, None)
             bits = [
                 math.nan if place is None or place >= len(of) else float(of[place])

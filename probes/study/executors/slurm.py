@@ -197,8 +197,9 @@ class SlurmExecutor:
         """Return the outcomes of ended stages. The disk is checked every second, the queue every ``poll`` seconds.
 
         Raises:
-            InputError: sbatch fails for another reason than a limit on the number of jobs, or the record of a
-                job or the checksums of its stage cannot be read.
+            InputError: sbatch fails for another reason than a limit on the number of jobs, or the record of a job or
+                the checksums of its stage cannot be read.
+            DiskError: A file of the jobs cannot be written.
         """
         end = time.monotonic() + timeout
         while True:
