@@ -99,11 +99,13 @@ def _check_parse(executor: str, workers: int | None, retry: int, job_sentences: 
         InputError: An option has no effect.
     """
     if workers is not None and executor == "slurm":
-        reason, hint = "the option has no effect on jobs", "give the processors of a job, as in --slurm cpus=4"
+        reason = "the option has no effect on jobs of Slurm"
+        hint = "leave the option out, or set the number of processors of a job, as in --slurm cpus=4"
         raise InputError(reason, "--workers", hint=hint, code="no_effect")
     if executor != "slurm" and (retry or job_sentences):
         option = "--retry" if retry else "--job-sentences"
-        raise InputError("the option is for Slurm only", option, hint="add --executor slurm", code="no_effect")
+        hint = "leave the option out, or add --executor slurm"
+        raise InputError("the option is for Slurm only", option, hint=hint, code="no_effect")
     if workers is not None and executor == "in-process":
         reason, hint = "the option has no effect on a single process", "leave the option out, or use --executor local"
         raise InputError(reason, "--workers", hint=hint, code="no_effect")

@@ -136,7 +136,8 @@ def main() -> None:
     try:
         for text in (*sys.argv, os.getcwd()):
             if text != text.encode("utf-8", "ignore").decode():
-                raise InputError(f"{text!a} is not UTF-8", hint="rename the file or folder", code="format")
+                reason, hint = f"the argument or folder {text!a} is not UTF-8", "rename the folder, or write UTF-8"
+                raise InputError(reason, hint=hint, code="format")
         app()
     except InputError as error:
         print(f"error: {_with_source(error)}", file=sys.stderr)

@@ -30,17 +30,17 @@ def configs(
 ) -> None:
     """List the configs of the catalogue, or print one as YAML."""
     if name is not None and kind not in CATALOGUE:
-        hint = f"choose one of {', '.join(CATALOGUE)}"
+        hint = f"choose from {', '.join(CATALOGUE)}"
         raise InputError(f"unknown kind {kind!r}", "synthlang configs", hint=hint, code="unknown")
     if kind is None or (name is None and kind in CATALOGUE):
         kinds = [known for known in CATALOGUE if known != "parts"] if kind is None else [kind]
         if not [one for one in kinds if _list(one, search or "")]:
             print(f"no name or description contains {search!r}")
         return
-    if search is not None:
-        reason = "the option searches a list, but NAME prints one entry"
-        raise InputError(reason, "--search", hint="remove one of the two", code="conflict")
     found = [(kind, name)] if name is not None else _called(str(kind))
+    if search is not None:
+        reason = f"the option searches a list, but {name or kind!r} is one entry"
+        raise InputError(reason, "--search", hint="remove one of the two", code="conflict")
     if len(found) > 1:
         hint = f"choose {' or '.join(f'synthlang configs {k} {n}' for k, n in found)}"
         raise InputError(
@@ -62,9 +62,9 @@ def _called(name: str) -> list[tuple[str, str]]:
         found = [(first, rest)]
     if not found:
         listed = [one for kind in CATALOGUE if kind != "parts" for one in known[kind]]
-        hint = did_you_mean(name, [one for one in listed if one.startswith(f"{name}/")] or listed)
-        hint += "run synthlang configs for all names"
-        raise InputError(f"unknown name {name!r}", "synthlang configs", hint=hint, code="unknown")
+        hint = did_you_mean(name, [one for one in listed if one.startswith(f"{name}/")] or [*CATALOGUE, *listed])
+        hint += "run synthlang configs for all kinds and names"
+        raise InputError(f"unknown kind or name {name!r}", "synthlang configs", hint=hint, code="unknown")
     return found
 
 

@@ -33,7 +33,7 @@ def fit(
     choose_on: Annotated[list[str], option("Split on which λ is chosen (default: none; repeatable).")] = [],  # noqa: B006
     l2: Annotated[
         list[float],
-        option("Weight λ of the L2 prior. The best of several weights is chosen on --choose-on (repeatable)."),
+        option("Weight λ of the L2 prior, above 0. The best of several weights is chosen on --choose-on (repeatable)."),
     ] = [3.0],  # noqa: B006
     max_items: Annotated[
         int, option("Maximum number of items in a training node (the head and its dependents).", min=2, max=7)
@@ -80,7 +80,7 @@ def show(
     labels: Annotated[Labels, option("Relations: faithful (as in the file) or mapped (as in the model).")] = "faithful",
     substrate: Annotated[str | None, option("Substrate: a second model to mix in (default: none).")] = None,
     substrate_weight: Weight = 0.05,
-    temperature: Annotated[float, option("Temperature T in p ∝ exp(w · f / T).")] = 1.0,
+    temperature: Annotated[float, option("Temperature T in p ∝ exp(w · f / T), above 0.")] = 1.0,
     corpus_labels: Annotated[Scheme, option("Label scheme of the file, used by --labels mapped: ud1 or ud2.")] = "ud2",
     items: Annotated[
         bool, option("JSON output as one object {node, class, items, orders} instead of a list.", "--items")

@@ -28,7 +28,7 @@ def probe(
         str | None,
         option(
             "Language to compare with the source language: one of the run, or a derived one such as trans+inv "
-            "(default for a run: first derived or only other language).",
+            "(default: that of the config, else the first derived or only other one of the run).",
             metavar="SPEC",
         ),
     ] = None,
@@ -153,7 +153,7 @@ def correlate(
     kind: Annotated[
         str, option("Comma-separated coefficients: spearman, kendall, pearson.")
     ] = "spearman,kendall,pearson",
-    level: Annotated[float, option("Confidence level of the intervals.")] = 0.95,
+    level: Annotated[float, option("Confidence level of the intervals, between 0 and 1.")] = 0.95,
     out: Annotated[Path | None, option("JSON file for the coefficients (default: none).")] = None,
     figure: Annotated[Path | None, option("SVG file for a scatter plot (default: none).")] = None,
 ) -> None:

@@ -31,36 +31,48 @@ def transfer(
     dev: Annotated[
         str | None,
         option(
-            "Items for model selection (default: dev split of the training items, or else their last tenth).",
+            "Items for model selection in the source language (default: those of the config, else dev split of the "
+            "training items, else their last tenth).",
             metavar="SOURCE",
         ),
     ] = None,
     test: Annotated[
-        str | None, option("Test items (default: test split of the training items).", metavar="SOURCE")
+        str | None,
+        option(
+            "Test items in the source language (default: those of the config, else test split of the training items).",
+            metavar="SOURCE",
+        ),
     ] = None,
     language: Annotated[
         str | None,
         option(
-            "Target language: one of the run, or a derived one such as trans+inv (default for a run: first derived "
-            "language).",
+            "Target language: one of the run, a derived one such as trans+inv, or for another model any name of a "
+            "natural one (default: that of the config, else the first derived one of the run).",
             metavar="SPEC",
         ),
     ] = None,
     target_train: Annotated[
         str | None,
-        option("Training items in a natural target language (default: none, and no SUP).", metavar="SOURCE"),
+        option(
+            "Training items in a natural target language (default: those of the config, else none, and no SUP).",
+            metavar="SOURCE",
+        ),
     ] = None,
     target_dev: Annotated[
         str | None,
         option(
-            "Items for model selection in a natural target language (default: dev split of --target-train, or else its "
-            "last tenth).",
+            "Items for model selection in a natural target language (default: those of the config, else dev split of "
+            "its training items, else their last tenth).",
             metavar="SOURCE",
         ),
     ] = None,
     target_test: Annotated[
         str | None,
-        option("Test items in a natural target language (default: none, test items are derived).", metavar="SOURCE"),
+        option(
+            "Test items in a natural target language (default: those of the config, else none, and test items are "
+            "derived).",
+            metavar="SOURCE",
+        ),
     ] = None,
     seeds: Annotated[
         int, option("Number of fine-tuning seeds, from 0. A later call with more seeds only runs the new ones.", min=1)

@@ -128,7 +128,7 @@ def fetch_data(
             given for a study in a file.
     """
     if not names and study is None:
-        raise InputError("no data set is named", hint="give names, or --for STUDY --size SIZE", code="missing")
+        raise InputError("no data set is named", hint="give names, or a study with --for STUDY", code="missing")
     names, size = _chosen(names, study, size)
     written = fetch(names, size=size, confirm=_ask if ask else None, **vars(options))
     if not written and all(item.is_here for item in list_sets(names, options.to, size=size)):
@@ -177,7 +177,8 @@ def _ask(plan: Fetch) -> bool:
     """
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         reason = "the download needs your consent, which cannot be given without a terminal"
-        raise InputError(reason, "synthlang data fetch", hint="add --yes", code="missing")
+        hint = "add --yes (in Python: ask=False)"
+        raise InputError(reason, "synthlang data fetch", hint=hint, code="missing")
     steps = f", run {plural(sum(len(job.steps) for job in plan.jobs), 'step')}"
     what = f"Download {total(plan.to_download)}{steps}, and write {plural(len(plan.jobs), 'data set')}? [y/N] "
     return Console(stderr=True).input(what, markup=False).strip().lower() in ("y", "yes")

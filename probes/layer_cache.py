@@ -61,7 +61,7 @@ class LayerCache:
             raise InputError(
                 f"the vectors of all layers cannot be stored: {error.strerror}",
                 tempfile.gettempdir(),
-                hint="set the variable TMPDIR to another folder, or use fewer layers or sentences (data.dev)",
+                hint="set the variable TMPDIR to another folder, or use fewer layers or sentences",
                 code="resources",
             ) from error
         self.count += rows.shape[1]

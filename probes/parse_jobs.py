@@ -144,10 +144,10 @@ def _claim(work: Path, source: ParsedSource, sentences: int) -> None:
     about = {"fingerprint": parsed_fingerprint(source), "sentences": sentences, "cache": str(source.cache.root)}
     if path.exists() and read_json(path) != about:
         reason = (
-            "the folder holds unfinished work with another source, other parser options, another cache or another "
-            "number of sentences per job"
+            "the folder holds unfinished work with another or a changed source, other parser options, another cache "
+            "or another number of sentences per job"
         )
-        hint = "run the command that began the work again, delete the folder, or name another output"
+        hint = "delete the folder, name another output, or run the command that began the work again"
         raise InputError(reason, work, hint=hint, code="exists")
     write_json(path, about)
 

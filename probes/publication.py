@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -133,7 +134,8 @@ def publication(folder: Path, to: str, partial: bool = False) -> Publication:
 
 def _unfinished(record: Mapping[str, Any]) -> list[str]:
     names = [cell["name"] for cell in record["cells"] if cell["status"] != "done"]
-    told = f"{len(names)} of {plural(len(record['cells']), 'cell')} are not finished: {first_few(names, 1, '; ')}"
+    verb = "is" if len(names) == 1 else "are"
+    told = f"{len(names)} of {plural(len(record['cells']), 'cell')} {verb} not finished: {first_few(names, 1, '; ')}"
     return [told] if names else []
 
 
@@ -170,10 +172,12 @@ def _names(to: str, record: Mapping[str, Any]) -> tuple[str, str]:
         InputError: ``to`` is no valid name, a name would be too long, or the study's name has no letter for a prefix.
     """
     owner, slash, prefix = to.partition("/")
-    if slash:
+    try:
         check_repository(to)
-    else:
-        check_repository(owner)
+    except InputError as error:
+        hint = f"write OWNER or OWNER/PREFIX with at most {LONGEST} letters, digits and _.-"
+        raise InputError(error.reason, "--to", hint=hint, code=error.code) from error
+    if not slash:
         name, scale = record["name"], str(record["config"].get("scale") or "")
         is_named = re.search(rf"(?<![A-Za-z0-9]){re.escape(scale)}(?![A-Za-z0-9])", name)
         prefix = _slug(name if is_named else f"{name}-{scale}")
@@ -185,10 +189,12 @@ def _names(to: str, record: Mapping[str, Any]) -> tuple[str, str]:
                 hint=hint,
                 code="format",
             )
-    if len(f"{owner}/{prefix}-results") + KEY > LONGEST:
-        hint = "name a shorter prefix, as OWNER/PREFIX"
-        reason = f"{owner}/{prefix} is too long, since a name on the hub has at most {LONGEST} characters"
-        raise InputError(reason, "--to", hint=hint, code="range")
+    if (over := len(f"{owner}/{prefix}-results") + KEY - LONGEST) > 0:
+        reason = (
+            f"{owner}/{prefix} is {plural(over, 'character')} too long, because a repository adds a longer ending and "
+            f"its name has at most {LONGEST} characters"
+        )
+        raise InputError(reason, "--to", hint="name a shorter prefix, as OWNER/PREFIX", code="range")
     return owner, prefix
 
 
@@ -238,7 +244,7 @@ def _results(
     tables = {name: _table(folder / name) for name in (RESULTS, MEASURES, MEASUREMENTS)}
     report = report_files(folder)
     if HTML not in report:
-        hint = f"run: synthlang report {folder}"
+        hint = f"run: synthlang report {shlex.quote(str(folder))}"
         raise InputError("has no report", folder, hint=hint, code="missing")
     card = _card(folder, record, repo_id, models, left_out)
     files: dict[str, Content] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -69,14 +70,14 @@ def _study_plan(folder: Path, repo: str | None, to: str | None, partial: bool) -
     Raises:
         InputError: ``to`` is missing, ``repo`` is given, or the study is unfinished or damaged.
     """
+    if repo is not None:
+        reason = "a study becomes several repositories, so one name does not suffice"
+        hint = f"run: {_command(folder)} --to {to or repo}"
+        raise InputError(reason, "REPO", hint=hint, code="no_effect")
     if to is None:
         reason = "a study becomes several repositories, whose owner is not named"
-        hint = f"run: synthlang push {folder} --to OWNER, or --to OWNER/PREFIX"
+        hint = f"run: {_command(folder)} --to OWNER, or --to OWNER/PREFIX"
         raise InputError(reason, folder, hint=hint, code="missing")
-    if repo is not None:
-        hint = f"leave out {repo}, or name the beginning of all names: --to OWNER/PREFIX"
-        reason = "a study becomes several repositories, so one name does not suffice"
-        raise InputError(reason, "REPO", hint=hint, code="no_effect")
     return publication(folder, to, partial)
 
 
@@ -88,17 +89,17 @@ def _repository(folder: Path, repo: str | None, to: str | None, partial: bool) -
     """
     for option, given in (("--to", to is not None), ("--partial", partial)):
         if given:
-            hint = f"leave the option out: synthlang push {folder} OWNER/NAME"
-            raise InputError(
-                f"the option is only for a study, but {folder} is not a study folder",
-                option,
-                hint=hint,
-                code="no_effect",
-            )
+            reason = f"the option is only for a study, but {folder} is not a study folder"
+            hint = f"correct the folder, or leave the option out: {_command(folder)} {repo or 'OWNER/NAME'}"
+            raise InputError(reason, option, hint=hint, code="no_effect")
     if repo is None:
-        hint = f"run: synthlang push {folder} OWNER/NAME"
+        hint = f"run: {_command(folder)} OWNER/NAME"
         raise InputError("no repository is named", folder, hint=hint, code="missing")
     return (data_set_repository if (folder / MANIFEST).exists() else model_repository)(folder, repo)
+
+
+def _command(folder: Path) -> str:
+    return f"synthlang push {shlex.quote(str(folder))}"
 
 
 def _said(plan: Publication, say: Say) -> list[str]:
@@ -106,7 +107,8 @@ def _said(plan: Publication, say: Say) -> list[str]:
     for repository in plan.repositories:
         for line in _lines(repository):
             say(line)
-    say(f"collection {plan.title!r} of {plan.owner}: {len(plan.repositories) - 1} models and the results")
+    models = plural(len(plan.repositories) - 1, "model")
+    say(f"collection {plan.title!r} of {plan.owner}: {models} and the results")
     for what in plan.left_out:
         say(f"left out: {what}")
     size = decimal(sum(repository.size for repository in plan.repositories))

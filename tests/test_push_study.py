@@ -179,7 +179,7 @@ def without_weights(study):
 @pytest.mark.parametrize(
     ("change", "told", "models"),
     [
-        (unfinished, "1 of 2 cells are not finished: ", 1),
+        (unfinished, "1 of 2 cells is not finished: ", 1),
         (damaged, "1 model damaged or missing: pretrain-", 1),
         (without_weights, "2 models without weights, which synthlang gc deleted: pretrain-", 0),
     ],
@@ -209,8 +209,9 @@ def test_a_name_of_other_letters_needs_a_prefix():
 
 
 def test_refusals(study, hub, tmp_path):
-    assert refused(probes.push, study, "me/name") == ("study", "missing")
-    assert refused(probes.push, study, "me/name", to="me") == ("REPO", "no_effect")
+    assert refused(probes.push, study) == ("study", "missing")
+    for to in (None, "me"):
+        assert refused(probes.push, study, "me/name", to=to) == ("REPO", "no_effect")
     for to in ("", "a/b/c", "../x", "me/" + "x" * 90):
         assert refused(probes.push, study, to=to)[1] in ("format", "range")
     (study / "report.json").unlink()

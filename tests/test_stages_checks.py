@@ -87,7 +87,7 @@ CASES: list[tuple[dict[str, Any], str, str | None]] = [
     ({"tasks": {"pos": {}, "ner": {"length": 64}}}, "tasks.ner.length", "range"),
     (transfer(task="qa", length=32), "transfer.stride", "range"),
     (transfer(features=FROZEN), "transfer.features.layers", "range"),
-    (transfer(search={"features.layers": [[0], [9]]}), "transfer.features.layers", "range"),
+    (transfer(search={"features.layers": [[0], [9]]}), "transfer.search.features.layers", "range"),
     ({**DECODER, **transfer(task="ner")}, "transfer.features.subword", "conflict"),
     (
         {**DECODER, **transfer(task="nli", continual={"loss": {"pulled": "cls"}})},

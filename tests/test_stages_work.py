@@ -472,7 +472,7 @@ def test_a_named_run_and_a_checkpoint_are_checked_before_anything_runs(tuned, tm
         check_cells(graph_of({**data, "model": str(apart)})[1])
     continual = {**TUNED, "continual": CONTINUAL, "train": f"pos:{SOURCE}", "language": "trans"}
     with pytest.raises(
-        InputError, match=r"finetuned\.continual\.pairs: the pretraining text of the model is not known"
+        InputError, match=r"finetuned\.continual\.pairs: is required, because the pretraining text of the model"
     ):
         check_cells(graph_of({**data, "model": str(run / "export" / "trans"), "finetuned": continual})[1])
 

@@ -193,7 +193,7 @@ def test_failed_cells_are_reported_and_the_rest_go_on(partly_failed):
     assert not short["stages"]
     hint = "give more items, or a dev set"
     assert single["error"] == (
-        f"pos:{sources[1]}: the data has one item, but training and model selection need at least two; {hint}"
+        f"pos:{sources[1]}: only one item is read, but training and model selection need at least two; {hint}"
     )
     assert set(single["stages"]) == {"pretrain", "alignment"}
     assert (sound["status"], sound["error"]) == ("done", None)

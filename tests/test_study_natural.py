@@ -61,8 +61,8 @@ def test_a_task_finds_the_natural_language_of_its_run(languages, task, found):
     ("languages", "parts", "place", "named"),
     [
         ([EN, FR], {"probes": {"p": {"probes": ["cka"]}}}, "probes.p.pairs", "fr is not derived"),
-        ([EN, FR, DE], {"probes": {"p": CKA}}, "probes.p.language", "name one of fr, de"),
-        ([EN, FR, DE], {"tasks": {"pos": {"target": TARGET}}}, "tasks.pos.language", "name one of fr, de"),
+        ([EN, FR, DE], {"probes": {"p": CKA}}, "probes.p.language", "set this key to one of fr, de"),
+        ([EN, FR, DE], {"tasks": {"pos": {"target": TARGET}}}, "tasks.pos.language", "set this key to one of fr, de"),
         (
             [EN, FR],
             {"tasks": {"pos": {}}},

@@ -188,7 +188,8 @@ REFUSED = [
     ({"seeds": (0, 2)}, {}, "b.json", "conflict"),
     ({"items": 149}, {}, "b.json", "conflict"),
     ({"settings": 2}, {}, "b.json", "conflict"),
-    ({}, {"metrics": ["f1"]}, "", "unknown"),
+    ({}, {"metrics": ["f1"]}, "--metric", "unknown"),
+    ({}, {"tests": ["sup"]}, "--test", "unknown"),
     ({}, {"correction": "bonferroni"}, "--correction", "unknown"),
 ]
 
@@ -218,6 +219,7 @@ CHANGED_RESULTS: list[tuple[Edit, str, str]] = [
     (changed(*SCORES, "zs", "accuracy", to=1.0), "", "damaged"),
     (changed(*SCORES, "zs", "accuracy", to=float("nan")), "", "damaged"),
     (changed("format", to=2), "", "unsupported"),
+    (changed("predictions", to="x/y.parquet"), "", "missing"),
     (lambda held: held["seeds"].pop(), "", "damaged"),
     (changed(*SCORES, "zs", "accuracy", to="many"), "", "format"),
 ]
@@ -246,6 +248,13 @@ def test_changed_predictions(tmp_path: Path, change: Any, code: str) -> None:
     parts = [replace(part, **change(part)) for test in TESTS for part in predicted(files[1], test)]
     write_predictions(predictions_path(files[1]), parts)
     assert refused(compare, files) == ("b.json", code)
+
+
+def test_rows_of_more_than_512_tokens(tmp_path: Path) -> None:
+    files = pair(tmp_path, "nli", {"zs": 0.6})
+    for path in files:
+        write_json(path, read_json(path) | {"settings": {"task": "nli", "length": 1024}})
+    assert compare(files).task == "nli"
 
 
 def test_files_that_hold_no_predictions(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from probes.transfer.config import TransferConfig, combinations
 from probes.transfer.transfer_command import read_transfer_config
 from synthlang.catalogue import find, names
 from synthlang.config import parse
-from tests.refusals import refusal, refused
+from tests.refusals import place_and_code, refusal, refused
 
 NAMES = [name for name in names("transfer") if "task" in find("transfer", name).data]
 
@@ -50,6 +50,8 @@ def test_options_that_are_refused():
     dotted = ("transfer search.fine_tune", "type")
     assert refused(read_transfer_config, None, {}, {}, ["search.fine_tune.rows=[8]"]) == dotted
     assert refused(read_transfer_config, None, {}, {"train": "a"}, []) == ("--target-test", "missing")
+    found = read_transfer_config(None, {}, {"train": "a"}, ["target.test=b"]).target
+    assert found is not None and (found.train, found.test) == ("a", "b")
     refusal(open_pretrained, "/nowhere/at/all", None)
 
 
@@ -87,6 +89,7 @@ REFUSED_SEARCHES = [
     ({"head__dropout": [0.1, 1.5]}, "search.head.dropout", "range"),
     ({"head__dropout": []}, "search.head.dropout", "empty"),
     ({"length": [8, 16]}, "search.length", "unknown"),
+    ({"length": {"x": [8]}}, "search.length", "unknown"),
 ]
 
 
@@ -95,19 +98,28 @@ def test_a_search_over_what_is_not_there(search, place, code):
     assert refused(lambda: combinations(searched(**search))) == (place, code)
 
 
+def test_a_searched_value_that_another_key_excludes():
+    settings = {"features": {"tune": "none"}, "target_model": "x", "search": {"features.tune": ["none", "all"]}}
+    error = refusal(combinations, parse(TransferConfig, settings))
+    assert (place_and_code(error), error.hint) == (
+        ("target_model", "conflict"),
+        "set features.tune to none; search has features.tune=all",
+    )
+
+
 REFUSED_SETTINGS = [
-    ({"target_model": "x"}, "target_model"),
-    ({"features": {"tune": "none"}, "continual": {}}, "continual"),
-    ({"mixed": True}, "mixed"),
-    ({"task": "nli", "mixed": True, "target_model": "x", "features": {"tune": "none"}}, "mixed"),
-    ({"task": "nli", "mixed": True, "rotation": {}}, "mixed"),
-    ({"chosen_by": "target", "target": {"test": "x"}}, "chosen_by"),
-    ({"tested_on": "dev", "target": {"test": "x"}}, "tested_on"),
-    ({"dev_also": [{"language": "de"}]}, "dev_also"),
-    ({"chosen_by": "mean", "dev_also": [{"language": "de"}], "rotation": {}}, "dev_also"),
+    ({"target_model": "x"}, "target_model", "conflict"),
+    ({"features": {"tune": "none"}, "continual": {}}, "continual", "conflict"),
+    ({"mixed": True}, "mixed", "conflict"),
+    ({"task": "nli", "mixed": True, "target_model": "x", "features": {"tune": "none"}}, "mixed", "conflict"),
+    ({"task": "nli", "mixed": True, "rotation": {}}, "mixed", "conflict"),
+    ({"chosen_by": "target", "target": {"test": "x"}}, "chosen_by", "conflict"),
+    ({"tested_on": "dev", "target": {"test": "x"}}, "tested_on", "conflict"),
+    ({"dev_also": [{"language": "de"}]}, "dev_also", "no_effect"),
+    ({"chosen_by": "mean", "dev_also": [{"language": "de"}], "rotation": {}}, "dev_also", "conflict"),
 ]
 
 
-@pytest.mark.parametrize(("settings", "place"), REFUSED_SETTINGS)
-def test_settings_that_contradict_each_other(settings, place):
-    assert refused(parse, TransferConfig, settings) == (place, "conflict")
+@pytest.mark.parametrize(("settings", "place", "code"), REFUSED_SETTINGS)
+def test_settings_that_contradict_each_other(settings, place, code):
+    assert refused(parse, TransferConfig, settings) == (place, code)

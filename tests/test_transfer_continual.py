@@ -391,10 +391,6 @@ BAD: dict[str, Any] = {
     "layer": (lambda p: p, {"loss": {"layers": [3]}}, "loss.layers", "range"),
     "length": (lambda p: p, {"data": {"dev": 0, "length": 49}}, "data.length", "range"),
     "held out": (lambda p: p, {"data": {"dev": 1000}}, "pairs.pretraining", "empty"),
-    "specials": (
-        lambda p: replace(p, target=replace(p.target, specials=replace(p.target.specials, bos=9))),
-        *({}, "continual", "conflict"),
-    ),
     "tokens": (lambda p: replace(p, target=replace(p.target, language=ON_TOKENS)), {}, "language", "conflict"),
 }
 

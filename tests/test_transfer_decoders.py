@@ -159,7 +159,7 @@ def test_continual_learning_has_an_effect_on_a_decoder(opened):
     ("settings", "place"),
     [
         ({"task": "pos", "features": {"subword": "first"}}, "features.subword"),
-        ({"task": "pos", "search": {"features.subword": ["last", "first"]}}, "features.subword"),
+        ({"task": "pos", "search": {"features.subword": ["last", "first"]}}, "search.features.subword"),
         ({"task": "nli", "features": {"tune": "none"}, "rotation": {}}, "features.subword"),
         ({"task": "nli", "continual": {"loss": {"subword": "start"}}}, "continual.loss.subword"),
         ({"task": "nli", "continual": {"loss": {"pulled": "cls"}}}, "continual.loss.pulled"),

@@ -208,7 +208,7 @@ def test_a_natural_dev_set_of_a_further_language(run, tmp_path):
     assert natural.run(0).fits["source"] == derived.run(0).fits["source"]
     assert natural.fingerprint != derived.fingerprint
     nowhere = {"chosen_by": "mean", "dev_also": [{"language": "nowhere"}]}
-    assert refusal(transfer_of, run, **SEVERAL, **nowhere).keys == ("dev_also",)
+    assert refusal(transfer_of, run, **SEVERAL, **nowhere).keys == ("dev_also", "0", "language")
 
 
 def test_saved_models_are_those_of_finished_seeds(plain, tmp_path):
@@ -383,12 +383,13 @@ def test_sets_of_files_that_cannot_be_transferred(run, tmp_path):
     natural = replace(run, natural=True)
     for pretrained, settings, place, code in (
         (run, {"train": names["a"]}, "test", "missing"),
-        (run, {"train": str(tmp_path / "bank")}, "", "empty"),
-        (run, {"train": str(tmp_path / "renamed")}, "", "conflict"),
-        (run, {"task": "qa", "train": answered, "score": {"metric": "no_answer"}}, "", "empty"),
+        (run, {"train": str(tmp_path / "bank")}, "source test", "empty"),
+        (run, {"train": str(tmp_path / "renamed")}, "source test", "conflict"),
+        (run, {"task": "qa", "train": answered, "score": {"metric": "no_answer"}}, "source test", "empty"),
+        (run, {"dev": f"{MINI}#test"}, "dev", "conflict"),
         # a test set of one language is not trained on or chosen by in the other
-        (natural, {**own, "target": {"test": names["b"]}}, "test", "conflict"),
-        (natural, {**own, "target": {"test": names["a"]}}, "test", "conflict"),
+        (natural, {**own, "target": {"test": names["b"]}}, "target.test", "conflict"),
+        (natural, {**own, "target": {"test": names["a"]}}, "target.test", "conflict"),
         (natural, {**own, "target": {"test": f"{MINI}#test", "train": names["c"]}}, "test", "conflict"),
     ):
         error = refusal(lambda: transfer_of(pretrained, **settings).check())  # noqa: B023  called at once

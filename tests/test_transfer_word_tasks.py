@@ -102,7 +102,7 @@ def test_where_words_are_tokens_the_first_one_has_the_label():
     backwards = reversed(batch.corpus.form.values())
     assert first == [vocabulary.parent.encode(word, add_special_tokens=False).ids[0] for word in backwards]
     assert examples.counts == {}
-    assert refused(task(Parsing).encode, derived, [reader], RELATIONS) == ("language", "conflict")
+    assert refused(task(Parsing).encode, derived, [reader], RELATIONS) == ("", "conflict")
     reader = SPELLED.__class__(language, SPELLED.tokenizer, 0, OURS, "target")
     refusal(task(Pos).words, derived, [reader])
 

@@ -110,20 +110,21 @@ def check_constructed(language: str | None, has_text: bool, natural: bool, same:
     """
     hint = "give sentence pairs in this key"
     if not has_text:
-        raise InputError("the pretraining text of the model is not known", keys="pairs", hint=hint, code="missing")
+        reason = "is required, because the pretraining text of the model is not known"
+        raise InputError(reason, keys="pairs", hint=hint, code="missing")
     if natural:
-        reason = f"{language} is not derived from the source language, so nothing is aligned by construction"
+        reason = f"is required, because {language} is not derived from the source language"
         raise InputError(reason, keys="pairs", hint=hint, code="missing")
     if same:
-        reason = f"{language} is the source language itself, so there is nothing to align"
+        reason = f"is required, because {language} is the source language itself"
         raise InputError(reason, keys="pairs", hint=f"choose another language, or {hint}", code="conflict")
 
 
 def _check(name: str, pair: PairConfig, store: Store | None) -> None:
     if pair.tokenizers is not None:
-        reason = "has no effect: left is read as the target language, right as the source language"
+        reason = "has no effect, because left is read as the target language and right as the source language"
         raise InputError(reason, keys=("pairs", name, "tokenizers"), hint="remove this key", code="no_effect")
     if isinstance(pair, TextPair) and isinstance(pair.links, AlignerLinks) and store is None:
-        reason = "an aligner gives different word alignments in each run, and this command has no place to store them"
-        hint = "give a file of alignments (kind: file)"
+        reason = "an aligner gives different word alignments in each run, and no store is given that keeps them"
+        hint = "give a store, or a file of alignments (kind: file)"
         raise InputError(reason, keys=("pairs", name, "links"), hint=hint, code="unsupported")

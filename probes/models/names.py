@@ -12,9 +12,12 @@ from pretrain.adjust.config import AdjustConfig
 from pretrain.config import PretrainConfig
 from synthlang.config import load
 from synthlang.errors import InputError
-from synthlang.files import no_such, read_json, user_path
+from synthlang.files import no_such, read_json, safe_name, user_path
 from synthlang.language import PARENT, Language, parse_language
+from synthlang.wording import first_few
 
+SHOWN = 20
+"""Largest number of languages that an error lists."""
 NATURAL = (
     "for a natural language, give sentences of its own: --target-test SOURCE (key target.test) in a transfer, or "
     "natural: true and sentence pairs in a probe"
@@ -204,8 +207,10 @@ def natural_target(run: PretrainConfig, wanted: str | None) -> str | None:
     """
     derived, others = derived_numbers(run), [language.name for language in run.all_languages[1:]]
     if wanted is None and not derived and len(others) > 1:
-        reason, hint = "the run has several natural languages", f"name one of {', '.join(others)}"
-        raise InputError(reason, keys="language", hint=hint, code="missing")
+        hint = f"set this key to one of {first_few(others, SHOWN)}"
+        raise InputError(
+            "is missing, but the run has several natural languages", keys="language", hint=hint, code="missing"
+        )
     found = others[0] if wanted is None and not derived and others else wanted
     return found if found in others and found not in derived else None
 
@@ -229,8 +234,8 @@ def requested_language(config: PretrainConfig, wanted: str | None, natural: bool
     """
     names, derived = [language.name for language in config.all_languages], derived_numbers(config)
     if wanted is None and not derived:
-        reason = "the run has no language derived from its first one"
-        hint = f"set this key to one of {', '.join(names)}, or to the specification of a derived language"
+        reason = "is missing, but the run has no language derived from its first one"
+        hint = "set this key to a derived language, such as trans+inv" + (f"; {NATURAL}" if len(names) > 1 else "")
         raise InputError(reason, keys="language", hint=hint, code="missing")
     if wanted is None:
         return min(derived.values())
@@ -239,7 +244,7 @@ def requested_language(config: PretrainConfig, wanted: str | None, natural: bool
     if natural:
         raise no_language(wanted, names)
     if wanted in names:
-        reason = f"{wanted} is not derived from the first language"
+        reason = f"{wanted} is not derived from the first language of the run, {names[0]}"
         raise InputError(reason, keys="language", hint=NATURAL, code="conflict")
     try:
         return parse_language(wanted)
@@ -263,20 +268,23 @@ def no_language(wanted: str, names: Sequence[str], reason: InputError | None = N
     ``reason`` is the error of parsing ``wanted`` as a spec, or None if it was not parsed.
     """
     if reason is None:
-        hint = f"choose from {', '.join(names)}"
+        hint = f"choose from {first_few(names, SHOWN)}"
         return InputError(f"the run has no language {wanted!r}", keys="language", hint=hint, code="unknown")
-    problem = f"{wanted!r} is neither a language of the run ({', '.join(names)}) nor a specification: {reason.text}"
+    known = f"a language of the run ({first_few(names, SHOWN)})"
+    problem = f"{wanted!r} is neither {known} nor a correct derived language: {reason.text}"
     return InputError(problem, keys="language", hint=NATURAL, code="unknown")
 
 
-def derived_language(spec: str) -> Language:
-    """Parse the spec of a derived language.
+def named_language(name: str, natural: bool) -> Language:
+    """Return a natural language with a name, or the derived language of a spec.
 
     Raises:
-        InputError: The spec is malformed or names an unknown language or transform. The hint of the error explains how
-            to use a natural language.
+        InputError: The name of a natural language cannot be a file name. The spec is malformed or names an unknown
+            language or transform. For an unknown name, the hint of the error explains how to use a natural language.
     """
+    if natural:
+        return Language(name=safe_name(name, "language name"))
     try:
-        return parse_language(spec)
+        return parse_language(name)
     except InputError as error:
-        raise error.with_hint(NATURAL) from error
+        raise error.with_hint(NATURAL if error.code == "unknown" and not error.keys else "") from error

@@ -21,15 +21,16 @@ from pretrain.model.from_hf import from_hf
 from pretrain.model.language_model import LanguageModel
 from pretrain.model.to_hf import to_hf
 from pretrain.run import open_run
-from probes.models.names import adjusted_from, derived_language, is_run, model_path
+from probes.models.names import SHOWN, adjusted_from, is_run, model_path, named_language
 from probes.models.pretrained import Pretrained, Reader, Role, find_language, number_of
 from synthlang.errors import InputError
 from synthlang.files import atomic_folder, read_json, user_path, write_json
 from synthlang.fingerprint import fingerprint
-from synthlang.language import PARENT, Language
+from synthlang.language import PARENT
 from synthlang.vocabularies import LanguageTokenizer
 from synthlang.vocabularies.checkpoint import Checkpoint
 from synthlang.vocabularies.xlm_tokenizer import XLM
+from synthlang.wording import first_few, plural
 
 ENGLISH = "en"
 """Name of the source language in models of Hugging Face that have language embeddings."""
@@ -161,18 +162,25 @@ def _of_checkpoint(model: str, language: str | None, natural: bool) -> Pretraine
     if language is None:
         raise _no_language_named(model)
     base = open_base(model)
-    found = Language(name=language) if natural else derived_language(language)
+    found = named_language(language, natural)
     folders: dict[Role, str] = {"source": "", "target": ""}
     if base.is_run:
         folders = {"source": PARENT.name, "target": found.name}
-        for folder in folders.values():
-            if folder not in base.folders:
-                hint = f"choose from {', '.join(base.folders)}"
-                raise InputError(f"{model} has no language {folder!r}", keys="language", hint=hint, code="unknown")
+        listed = first_few(list(base.folders), SHOWN)
+        if PARENT.name not in base.folders:
+            reason = f"has no language {PARENT.name!r}, the source language of an adjusted model, but only {listed}"
+            hint = "adjust and test the model in one study, which knows the languages of its run"
+            raise InputError(reason, model, hint=hint, code="unsupported")
+        if found.name not in base.folders:
+            reason, hint = f"{model} has no language {found.name!r}", f"choose from {listed}"
+            raise InputError(reason, keys="language", hint=hint, code="unknown")
     checkpoints = {role: base.checkpoints[folder] for role, folder in folders.items()}
+    if base.language_numbers and ENGLISH not in base.language_numbers:
+        reason = f"has no embedding of the source language, {ENGLISH!r}"
+        raise InputError(reason, model, hint="choose a model with this language", code="unsupported")
     numbers = {
-        "source": number_of(base.language_numbers, ENGLISH),
-        "target": number_of(base.language_numbers, found.name),
+        "source": base.language_numbers.get(ENGLISH, 0),
+        "target": number_of(base.language_numbers, found.name, natural),
     }
     body = body_of(base, checkpoints.values())
     bert = body.architecture in ("bert", XLM)  # XLM's rows of two texts are as those of BERT, but it has no token types
@@ -192,8 +200,9 @@ def _no_language_named(model: str) -> InputError:
         hint = f"give one of its runs, such as {model}/stages/pretrain-…"
         return InputError("is a study, not a model", model, hint=hint, code="type")
     found = "is not a pretraining run" if folder.exists() else "is not a run folder"
-    reason = f"{model} {found}, so its languages are not known"
-    return InputError(reason, keys="language", hint="set this key to the language to compare with", code="missing")
+    reason = f"is missing, but {model} {found}, so its languages are not known"
+    hint = "set this key to the language to compare with the source language"
+    return InputError(reason, keys="language", hint=hint, code="missing")
 
 
 # --- bodies and tokenizers ---
@@ -239,7 +248,8 @@ def open_original(pretrained: Pretrained) -> Base | None:
                 f"{pretrained.original} has another vocabulary than {pretrained.name}, so it cannot be the model "
                 "before continual learning"
             )
-            raise InputError(reason, keys="continual.before", hint="name another model", code="conflict")
+            hint = "set this key to a model with the same vocabulary"
+            raise InputError(reason, keys="continual.before", hint=hint, code="conflict")
     return base
 
 
@@ -256,9 +266,10 @@ def load_original(base: Base, pretrained: Pretrained) -> LanguageModel:
     body = body_of(base, base.checkpoints.values(), pretrained.model.language_count)
     sizes = [(one.shape.layers, one.shape.hidden) for one in (body, pretrained.model)]
     if sizes[0] != sizes[1]:
-        first, second = (f"{layers} layers of {units} units" for layers, units in sizes)
+        first, second = (f"{plural(layers, 'layer')} of {plural(units, 'unit')}" for layers, units in sizes)
         reason = f"{pretrained.original} has {first}, but {pretrained.name} has {second}"
-        raise InputError(reason, keys="continual.before", hint="name another model", code="conflict")
+        hint = "set this key to a model of the same size"
+        raise InputError(reason, keys="continual.before", hint=hint, code="conflict")
     return body
 
 

@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from pretrain.artifacts import Artifacts
 from pretrain.config import PretrainConfig
 from pretrain.model.language_model import LanguageModel
-from probes.models.names import derived_numbers, no_language, requested_language
+from probes.models.names import NATURAL, SHOWN, derived_numbers, named_language, requested_language
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
-from synthlang.language import Language, bind_language, parse_language
+from synthlang.language import Language, bind_language
 from synthlang.vocabularies import LanguageTokenizer, Specials
 from synthlang.vocabulary import Encoded
+from synthlang.wording import first_few
 
 ROWS, TOKENS = 256, 8192
 """Maximum number of rows and maximum number of tokens, with padding, in a batch for prediction."""
@@ -132,9 +133,9 @@ class Pretrained:
             return replace(self.target, language=found, tokenizer=tokenizer, number=number)
         if self.source.tokenizer.fingerprint != self.target.tokenizer.fingerprint:
             reason = f"{self.name} has a tokenizer for each language, and only those of its two languages can be used"
-            raise InputError(reason, hint=f"use {language} as the target language", code="unsupported")
-        found = Language(name=language) if natural else parse_language(language)
-        return replace(self.target, language=found, number=number_of(self.numbers, found.name))
+            raise InputError(reason, hint="leave this language out", code="unsupported")
+        found = named_language(language, natural)
+        return replace(self.target, language=found, number=number_of(self.numbers, found.name, natural))
 
     def language_name(self, role: Role) -> str:
         """Return the name of a language in results.
@@ -168,21 +169,25 @@ def find_language(
     if isinstance(found, int):
         return found, known[found].language
     try:
-        language = bind_language(found, known[0].source)
+        language = bind_language(found, known[0].source, name=known[0].spec)
     except InputError as error:
-        raise no_language(str(wanted), [one.name for one in known], error) from error
+        hint = "choose a language that can be derived from the pretraining text, or pretrain a run with this language"
+        raise InputError(error.reason, error.path, keys="language", hint=hint, code=error.code) from error
     same = [n for n in derived_numbers(config).values() if known[n].language.fingerprint == language.fingerprint]
     return (same[0], known[same[0]].language) if same else (0, language)
 
 
-def number_of(numbers: Mapping[str, int], language: str) -> int:
+def number_of(numbers: Mapping[str, int], language: str, natural: bool) -> int:
     """Return the number of a language in a model, or 0 if the model does not number languages.
+
+    ``natural`` is True if the language has sentences of its own.
 
     Raises:
         InputError: The model has language embeddings, but none for this language.
     """
     if numbers and language not in numbers:
-        reason, hint = f"the model has no embedding of the language {language!r}", f"choose from {', '.join(numbers)}"
+        reason = f"the model has no embedding of the language {language!r}"
+        hint = f"choose from {first_few(list(numbers), SHOWN)}" + ("" if natural else f"; {NATURAL}")
         raise InputError(reason, keys="language", hint=hint, code="unknown")
     return numbers.get(language, 0)
 

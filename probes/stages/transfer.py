@@ -68,7 +68,7 @@ class TransferStage(FinetuneStage):
         if config.parser is None and config.target is None and config.target_model is None:
             check_columns(language_of(config.language, known.run), splits)
         if config.parser is None and config.train_language is not None:
-            check_columns(config.train_language, splits)
+            check_columns(config.train_language, splits, "train_language")
 
     def run(self, making: Making) -> None:
         """Fine-tune and test for one seed. Unfinished fits are kept in the folder ``<stage>.work``.

@@ -38,6 +38,7 @@ from synthlang.config_errors import show_value
 from synthlang.errors import InputError
 from synthlang.files import read_json
 from synthlang.rng import key_of
+from synthlang.wording import plural
 
 FORMAT = 1
 CORRECTIONS = ("holm", "bh", "none")
@@ -45,6 +46,7 @@ CALLED = {"holm": "Holm", "bh": "Benjamini and Hochberg", "none": ""}
 SWAPS = ("prediction", "item")
 DIGITS = 4
 ROUNDING = 1e-3  # recorded scores are rounded
+AGAIN = "delete both files and run the transfer again"
 Run = tuple[int, int]  # seed, setting
 
 
@@ -157,19 +159,20 @@ def compare(
             hint = f"choose from {', '.join(allowed)}"
             raise InputError(f"unknown {what} {value!r}", f"--{what}", hint=hint, code="unknown")
     if rounds < 1:
-        raise InputError(f"must be at least 1, not {rounds}", "--rounds", hint="give a larger number", code="range")
+        raise InputError(f"must be at least 1, not {rounds}", "--rounds", code="range")
     outcomes = [read_outcome(path) for path in files]
     check_alike(outcomes)
     first = outcomes[0]
     task, known = first.result.task, task_of(first.config).metrics()
-    chosen = [_named(known, name, f"metric of the task {task}") for name in metrics or [first.result.metric]]
+    place = "--metric" if metrics else first.path
+    chosen = [_named(known, name, f"metric of the task {task}", place) for name in metrics or [first.result.metric]]
     shared = {test: test for test in first.tests if all(test in outcome.tests for outcome in outcomes)}
     every = dict.fromkeys(test for outcome in outcomes for test in outcome.tests)
     if not shared:
-        reason = f"no test set is in all files (they have {', '.join(every)})"
+        reason = f"no test set is in all files, which have {', '.join(every) or 'no test set at all'}"
         raise InputError(reason, hint="give files with a common test set", code="conflict")
     rows = []
-    for test in [_named(shared, name, "test set that all files have") for name in tests or shared]:
+    for test in [_named(shared, name, "test set that all files have", "--test") for name in tests or shared]:
         check_items(outcomes, test)
         for metric in chosen:
             before = first.stats(test, metric)
@@ -181,9 +184,9 @@ def compare(
     return Comparison(task, names, seeds, correction, rounds, swap, tuple(rows), left, about)
 
 
-def _named(known: Mapping[str, Any], name: str, what: str) -> Any:
+def _named(known: Mapping[str, Any], name: str, what: str, place: str | Path) -> Any:
     if name not in known:
-        raise InputError(f"{name!r} is not a {what}", hint=f"choose from {', '.join(known)}", code="unknown")
+        raise InputError(f"{name!r} is not a {what}", place, hint=f"choose from {', '.join(known)}", code="unknown")
     return known[name]
 
 
@@ -291,7 +294,7 @@ class Outcome:
                     f"has the score {metric.name} = {said} for {test}, seed {record.seed}, but its predictions have "
                     f"the score {np.mean(found):.4f}, so one of the two files was changed"
                 )
-                raise InputError(reason, self.path, hint="run the transfer again", code="damaged")
+                raise InputError(reason, self.path, hint=AGAIN, code="damaged")
         return np.stack(list(by_run.values()))
 
 
@@ -309,22 +312,24 @@ def read_outcome(path: Path) -> Outcome:
         hint = "give a JSON file that synthlang transfer wrote"
         raise InputError("is not a result of synthlang transfer", path, hint=hint, code="format") from error
     if result.format != RESULT_FORMAT:
-        reason = f"has format {result.format}, but this version reads format {RESULT_FORMAT}"
-        raise InputError(reason, path, hint="run the transfer again", code="unsupported")
+        reason = f"has the format {show_value(result.format)}, but this version reads only the format {RESULT_FORMAT}"
+        raise InputError(reason, path, hint="run the transfer again with another output file", code="unsupported")
     config = parse(TransferConfig, {**result.settings, "task": result.task}, path)
-    beside = path.with_name(result.predictions)
+    beside = path.parent / result.predictions
     if not beside.is_file():
-        reason = f"the file of its predictions, {beside.name}, is missing in the same folder"
-        raise InputError(reason, path, hint="copy both files together", code="missing")
+        reason = f"its file of predictions, {result.predictions!r}, is missing in the same folder"
+        raise InputError(reason, path, hint=f"copy both files together, or {AGAIN}", code="missing")
     tests: dict[str, dict[Run, Predictions]] = {}
     for part in read_predictions(beside):
         tests.setdefault(part.test, {})[part.seed, part.setting] = part
     known = {record.seed for record in result.seeds}
     for test, runs in tests.items():
         if (seeds := {seed for seed, _ in runs}) != known:
-            found = ", ".join(map(str, sorted(seeds)))
-            reason = f"its predictions in {beside.name} have other seeds for {test} ({found}), so one file was changed"
-            raise InputError(reason, path, hint="run the transfer again", code="damaged")
+            mine, found = (", ".join(map(str, sorted(each))) for each in (known, seeds))
+            reason = (
+                f"has the seeds {mine}, but {beside.name} has the seeds {found} for {test}, so one file was changed"
+            )
+            raise InputError(reason, path, hint=AGAIN, code="damaged")
     return Outcome(path, result, config, tests)
 
 
@@ -341,12 +346,10 @@ def check_alike(outcomes: Sequence[Outcome]) -> None:
     for other in outcomes[1:]:
         for (what, mine), theirs in zip(facts(first).items(), facts(other).values(), strict=True):
             if mine != theirs:
-                reason = f"cannot be compared with {first.path}: its {what} is {theirs} instead of {mine}"
-                if what != "task":
-                    reason = f"cannot be compared with {first.path}: its {what} are {theirs} instead of {mine}"
-                raise InputError(
-                    reason, other.path, hint="compare results of the same task, scoring and seeds", code="conflict"
-                )
+                another = "another" if what == "task" else "other"
+                reason = f"has {another} {what} than {first.path}: {theirs} instead of {mine}"
+                hint = f"compare results with the same {what}"
+                raise InputError(reason, other.path, hint=hint, code="conflict")
 
 
 def check_items(outcomes: Sequence[Outcome], test: str) -> None:
@@ -365,17 +368,20 @@ def check_items(outcomes: Sequence[Outcome], test: str) -> None:
     reference = next(iter(runs.values()))
     for outcome in outcomes:
         if outcome.tests[test].keys() != runs.keys():
-            reason = f"has other combinations of settings for {test} than {first.path}"
-            hint = "compare transfers with the same values of search and best"
+            mine, theirs = (plural(len(each.tests[test]), "model") for each in (outcome, first))
+            reason = f"has predictions of {mine} for {test}, but {first.path} has those of {theirs}"
+            hint = "compare transfers with the same value of best"
             raise InputError(reason, outcome.path, hint=hint, code="conflict")
         for part in outcome.tests[test].values():
             if (part.ids, part.gold) == (reference.ids, reference.gold):
                 continue
-            what = f"{len(part.ids)} items instead of {len(reference.ids)}"
+            what = f"{plural(len(part.ids), 'item')} instead of {len(reference.ids):,}"
             if len(part.ids) == len(reference.ids):
                 pairs = zip(part.ids, part.gold, reference.ids, reference.gold, strict=True)
                 name = next(name for name, gold, right, truth in pairs if (name, gold) != (right, truth))
-                what = f"item {name} differs in its name or gold values"
-            reason = f"has other test items for {test} than {first.path}: {what}"
+                what = f"the name or the gold value of the item {name!r} differs"
+            reason = (
+                f"has other items for {test}, seed {part.seed}, than {first.path} for seed {reference.seed}: {what}"
+            )
             hint = "compare transfers with the same test set"
             raise InputError(reason, outcome.path, hint=hint, code="conflict")

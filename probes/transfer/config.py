@@ -17,14 +17,17 @@ from probes.rotation.settings import RotationConfig
 from probes.transfer.tasks.table import TASKS
 from synthlang.catalogue import merged
 from synthlang.config import StrictModel, assigned, parse
-from synthlang.errors import InputError
+from synthlang.errors import Code, InputError
 from synthlang.fingerprint import canonical_json
 from synthlang.language import NamedLanguage
 from synthlang.parallel.pairs import PairConfig, TextPair
 from synthlang.parallel.prepare import DataConfig
 from synthlang.references import ItemsSpec, LanguageSpec, ModelName, OmitDefaultFromHash, ParserSpec
+from synthlang.wording import plural
 
 FORMAT = 5  # raise when the same settings give other scores
+SEARCHED = ("fine_tune", "head", "features")
+"""Sections whose keys a search may have."""
 _Rule = tuple[str, str, str]
 """The key, the reason and the hint of an error."""
 
@@ -350,15 +353,16 @@ class TransferConfig(StrictModel):
     @classmethod
     def _dotted(cls, value: Any) -> Any:
         for key, values in value.items() if isinstance(value, dict) else ():
-            if isinstance(values, dict):
-                hint = f"write a dotted key with a list of values, as in {{{key}.NAME: [1, 2]}}"
-                raise InputError("is a section, not a list of values", keys=[str(key)], hint=hint, code="type")
-            if str(key).split(".")[0] not in ("fine_tune", "head", "features"):
+            if str(key).split(".")[0] not in SEARCHED:
                 hint = "give a dotted key such as fine_tune.learning_rate"
                 reason = "is not a key of fine_tune, head or features"
                 raise InputError(reason, keys=[str(key)], hint=hint, code="unknown")
+            if isinstance(values, dict):
+                dotted = f"{key}.{next(iter(values), 'NAME')}" if key in SEARCHED else key
+                hint = f"write a dotted key with a list of values, as in search: {{{dotted}: [VALUE, VALUE]}}"
+                raise InputError("is a section, not a list of values", keys=[str(key)], hint=hint, code="type")
             if values == []:
-                raise InputError("has no values", keys=[str(key)], hint="list at least one", code="empty")
+                raise InputError("has no values", keys=[str(key)], hint="list at least one value", code="empty")
         return value
 
     @model_validator(mode="after")
@@ -370,7 +374,8 @@ class TransferConfig(StrictModel):
         """
         for (key, reason, hint), is_wrong in (self._rules_of_models() | self._rules_of_sets()).items():
             if is_wrong:
-                raise InputError(reason, keys=key, hint=hint, code="conflict")
+                code: Code = "no_effect" if reason.startswith("has no effect") else "conflict"
+                raise InputError(reason, keys=key, hint=hint, code=code)
         return self
 
     def _rules_of_models(self) -> dict[_Rule, object]:
@@ -382,13 +387,15 @@ class TransferConfig(StrictModel):
                 "needs frozen features, so that both models stay as they are",
                 "set features.tune to none",
             ): (self.target_model and not frozen),
-            ("continual", "needs a body that is trained, but features.tune is none", "set features.tune to all"): (
-                self.continual and frozen
-            ),
+            (
+                "continual",
+                "needs fine-tuning of the whole model, but features.tune is none",
+                "remove continual" + ("" if self.target_model else ", or set features.tune to all"),
+            ): (self.continual and frozen),
             ("mixed", "is only for tasks on two texts", f"set task to {' or '.join(pairs)}, or leave mixed out"): (
                 self.mixed and self.task not in pairs
             ),
-            ("mixed", "needs one model that reads both texts", "remove target_model"): (
+            ("mixed", "needs one model that reads both texts", "remove mixed or target_model"): (
                 self.mixed and self.target_model
             ),
             (
@@ -422,7 +429,7 @@ class TransferConfig(StrictModel):
             (
                 "dev_also",
                 "needs one model for all languages and no rotation",
-                "remove target_model and rotation",
+                f"remove {' and '.join(key for key in ('target_model', 'rotation') if getattr(self, key) is not None)}",
             ): self.dev_also and (self.target_model is not None or self.rotation is not None),
         }
 
@@ -447,8 +454,15 @@ def combinations(config: TransferConfig) -> list[tuple[str, TransferConfig]]:
         try:
             found.setdefault(label, parse(TransferConfig, reduce(merged, changes, base)))
         except InputError as error:
-            raise error.inside("search") from error
+            if error.keys[:1] and error.keys[0] in SEARCHED:
+                raise error.inside("search") from error
+            raise error.with_hint(f"search has {label}") from error  # a rule on another key that excludes a value
     return list(found.items())
+
+
+def _searched(config: TransferConfig, key: str) -> str:
+    """Return the place of the values of a key: the key itself, or the key in ``search``."""
+    return f"search.{key}" if key in config.search else key
 
 
 def check_tried(config: TransferConfig, counts: Iterable[int]) -> None:
@@ -462,12 +476,15 @@ def check_tried(config: TransferConfig, counts: Iterable[int]) -> None:
     """
     tried = combinations(config)
     if config.best > len(tried):
-        reason = f"{config.best} is more than the {len(tried)} combination{'s' * (len(tried) != 1)} of the search"
-        raise InputError(reason, keys="best", hint="lower this number, or search more values", code="range")
+        found = f"search has only {plural(len(tried), 'combination')}" if config.search else "there is no search"
+        hint = "lower this number, or search more values"
+        raise InputError(
+            f"must be at most {len(tried)}, not {config.best}, because {found}", keys="best", hint=hint, code="range"
+        )
     also = () if config.continual is None else config.continual.loss.layers
     for count in counts:
         for _, settings in tried:
-            numbered(settings.features.layers, count, "features.layers")
+            numbered(settings.features.layers, count, _searched(config, "features.layers"))
         numbered(also, count, "continual.loss.layers")
 
 
@@ -486,9 +503,9 @@ def check_decoder(config: TransferConfig, is_causal: bool) -> None:
     firsts = [tried.features.subword == "first" for _, tried in combinations(config)]
     loss = None if config.aligning is None else config.aligning.loss
     at_last = "a decoder sees a whole word only at its last subword"
+    subword = _searched(config, "features.subword")
     wrong = {
-        ("features.subword", f"first is not possible, because {at_last}", "set this key to last"): reads_words
-        and any(firsts),
+        (subword, f"first is not possible, because {at_last}", "use last"): reads_words and any(firsts),
         ("continual.loss.subword", f"start is not possible, because {at_last}", "set this key to end"): loss
         and loss.subword == "start",
         (

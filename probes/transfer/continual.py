@@ -12,7 +12,6 @@ from pretrain.model.language_model import LanguageModel
 from probes.models.aligned import Aligned
 from probes.models.pretrained import Pretrained
 from probes.transfer.config import ContinualConfig
-from synthlang.errors import InputError
 from synthlang.rng import key_of
 
 
@@ -33,7 +32,7 @@ class Continual:
             ``body``, so create this object before the first step.
 
     Raises:
-        InputError: The model lacks a layer, or its two languages have different special tokens.
+        InputError: The model lacks a layer.
     """
 
     def __init__(
@@ -45,10 +44,6 @@ class Continual:
         texts: Sequence[Aligned],
         before: LanguageModel | None = None,
     ) -> None:
-        if pretrained.source.specials != pretrained.target.specials:
-            reason = "the two languages have different special tokens in the model"
-            hint = "choose a model with the same special tokens in both languages, or remove this key"
-            raise InputError(reason, keys="continual", hint=hint, code="conflict")
         self.config, self.body, self.seed = config, body, seed
         self._align = AlignmentLoss(body, before, config.loss)
         data, special = [text.data for text in texts], pretrained.source.specials

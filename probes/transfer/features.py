@@ -93,7 +93,7 @@ class Features(nn.Module):
         copies = {id(body): copy.deepcopy(body) for body in bodies.values()}
         sizes = [str(body.shape.hidden) for body in copies.values()]
         if len(set(sizes)) > 1:
-            reason = f"has another hidden size than the first model ({' and '.join(sizes)})"
+            reason = f"has the hidden size {sizes[1]}, but the first model has {sizes[0]}"
             hint = "choose a model with the same hidden size"
             raise InputError(reason, keys="target_model", hint=hint, code="conflict")
         self.bodies = nn.ModuleList(copies.values())

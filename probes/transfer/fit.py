@@ -236,12 +236,13 @@ class _Fit:
         if bad is None and not bool(torch.stack([p.detach().isfinite().all() for p in self.trained.values()]).all()):
             bad = len(losses) - 1
         if bad is not None:
-            rate = self._rate(self.config.learning_rate, first + bad)
+            peaks = {f"fine_tune.{key}": getattr(self.config, key) for key in ("learning_rate", "head_learning_rate")}
+            rates = {key: f"{self._rate(peak, first + bad):.3g}" for key, peak in peaks.items() if peak is not None}
             reason = (
                 f"fine-tuning diverged: the loss or a weight is not finite in epoch {epoch + 1}, step "
-                f"{first + bad + 1} of {self.steps}, at the learning rate {rate:.3g}"
+                f"{first + bad + 1} of {self.steps}, at the learning rate {' and '.join(rates.values())}"
             )
-            raise InputError(reason, hint="reduce fine_tune.learning_rate", code="failed")
+            raise InputError(reason, hint=f"reduce {' or '.join(rates)}", code="failed")
         return float(values.sum())
 
 

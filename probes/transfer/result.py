@@ -20,6 +20,7 @@ from synthlang.files import atomic_file, read_json, write_json
 from synthlang.rng import key_of
 
 FORMAT = 1
+AGAIN = "delete this file and the JSON file beside it, and run the transfer again"
 KEYS = ("parent", "sup", "zs")
 COLUMNS = {"test": pa.string(), "seed": pa.int64(), "setting": pa.int64()}
 SCHEMA = pa.schema({**COLUMNS, **dict.fromkeys(("id", "gold", "prediction"), pa.string())})
@@ -61,8 +62,8 @@ class ResultFile:
             return
         result = read_json(path)
         if not isinstance(result, dict) or result.get("fingerprint") != name:
-            hint = "give another file with --out"
-            raise InputError("is the result of a different transfer", path, hint=hint, code="exists")
+            reason = "is not a result of this transfer, with the same model, data and settings"
+            raise InputError(reason, path, hint="give another file with --out", code="exists")
         self.seeds = {record["seed"]: record for record in result["seeds"]}
         for part in read_predictions(predictions_path(path)):
             if part.seed in self.seeds:
@@ -218,14 +219,16 @@ def read_predictions(path: Path) -> list[Predictions]:
     try:
         table = pq.read_table(path)
         if table.schema != SCHEMA or any(table[column].null_count for column in SCHEMA.names):
-            reason = "is not a file of predictions: its columns have wrong types or missing values"
-            raise InputError(reason, path, hint="run the transfer again", code="format")
+            reason = "is not a file of predictions: the columns have wrong names or types, or values are missing"
+            raise InputError(reason, path, hint=AGAIN, code="format")
         parts: dict[tuple[str, int, int], tuple[list[str], list[Any], list[Any]]] = {}
         for test, seed, setting, name, gold, predicted in zip(*table.to_pydict().values(), strict=True):
             values = parts.setdefault((test, seed, setting), ([], [], []))
             for column, value in zip(values, (name, json.loads(gold), json.loads(predicted)), strict=True):
                 column.append(value)
+    except FileNotFoundError as error:
+        raise InputError("the file of predictions is missing", path, hint=AGAIN, code="missing") from error
     except (pa.ArrowException, OSError, json.JSONDecodeError) as error:
-        reason = f"is not a file of predictions: {str(error).splitlines()[0]}"
-        raise InputError(reason, path, hint="run the transfer again", code="format") from error
+        reason = f"is not a file of predictions: {str(error).splitlines()[0].rstrip('.')}"
+        raise InputError(reason, path, hint=AGAIN, code="format") from error
     return [Predictions(*key, tuple(ids), right, said) for key, (ids, right, said) in parts.items()]

@@ -39,7 +39,7 @@ from probes.transfer.movement import movement
 from probes.transfer.saved import TRANSFER, model_folders
 from probes.transfer.shared import SharedPlace
 from probes.transfer.splits import DEV, MIXED, TransferData
-from probes.transfer.tasks.base import Examples
+from probes.transfer.tasks.base import Examples, Labels
 from probes.transfer.tasks.heads import ClassifyHead
 from probes.transfer.tasks.metrics import Floats, Metric
 from synthlang import plugins
@@ -134,13 +134,17 @@ class Transfer:
         self.task = data.task
         self.metrics = self.task.metrics()
         self.main = self.task.main_metric()
-        self.labels = {"source": self.task.labels(data.sets["source train"].batch)}
+        self.labels = {"source": self._labels_of("source")}
         self.labels["target"] = self.labels["source"]
         if pretrained.natural and data.has_target_train:
-            self.labels["target"] = self.task.labels(data.sets["target train"].batch)
+            self.labels["target"] = self._labels_of("target")
         self._encoded: dict[tuple[str, str], Examples] = {}
         self._rotations: dict[str, Rotation] = {}
         self._texts: dict[str, tuple[Aligned, ...]] = {}
+
+    def _labels_of(self, role: Role) -> Labels:
+        with _in_set(f"{role} train"):
+            return self.task.labels(self.data.sets[f"{role} train"].batch)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -199,9 +203,13 @@ class Transfer:
         """Return the aligned text, which is read once for each seed. The seed selects the sentence pairs."""
         key = repr((settings.pairs, settings.data, seed))
         if key not in self._texts:
-            self._texts[key] = read_aligned(
-                settings.pairs, settings.data, self.pretrained, seed, self.store, self.report
-            )
+            pairs, data = settings.pairs, settings.data
+            try:
+                self._texts[key] = read_aligned(pairs, data, self.pretrained, seed, self.store, self.report)
+            except InputError as error:
+                section = "continual" if isinstance(settings, ContinualConfig) else "rotation"
+                is_own = error.keys and error.keys[0] in ("pairs", "data")  # a key of the section
+                raise (error.inside(section) if is_own else error) from error
         return self._texts[key]
 
     @property
@@ -221,7 +229,8 @@ class Transfer:
         key = (name, trained if self.labels["target"] is not self.labels["source"] else "source")
         if key not in self._encoded:
             items = self.data.sets[name]
-            self._encoded[key] = self.task.encode(items.batch, items.readers, self.labels[trained])
+            with _in_set(name):
+                self._encoded[key] = self.task.encode(items.batch, items.readers, self.labels[trained])
         return self._encoded[key]
 
     def reading(self, name: str) -> Reading | None:
@@ -438,20 +447,18 @@ class Transfer:
             if words and not (examples.lengths > examples.around).any():
                 raise nothing_read(name, words, f"the tokenizer of {self.pretrained.name}")
             if all(labels == [] for labels in gold):
-                raise InputError(
-                    f"no word of {name} has a gold label for the task {self.config.task}",
-                    hint="use items with labels",
-                    code="empty",
-                )
+                reason = f"no word has a gold label for the task {self.config.task}"
+                raise InputError(reason, name, hint="use items with labels", code="empty")
             if (reading := self.reading(name)) is not None:
                 reading.check(name, f"the tokenizer of {self.pretrained.name}")
-            if self.task.unknown_labels(gold, self.labels[trained]):
-                reason = f"no label of {name} occurs in training, so every prediction would be wrong"
-                raise InputError(reason, hint="use the same names of labels in both sets", code="conflict")
+            if unknown := self.task.unknown_labels(gold, self.labels[trained]):
+                labels = f"labels in the field {unknown[0]}" if unknown[0] else "labels"
+                reason = f"none of the {labels} occurs in training, so none of them could be predicted"
+                raise InputError(reason, name, hint="use the same names of labels in both sets", code="conflict")
             sums = self.main.stats(gold, self.task.majority(gold, gold)).sum(axis=0)
             if _nothing_counts(self.main, sums):
-                hint = "set score.metric to another metric"
-                raise InputError(f"the metric {self.main.name} counts no item of {name}", hint=hint, code="empty")
+                hint = "set score.metric to another metric, or use other items"
+                raise InputError(f"the metric {self.main.name} counts no item", name, hint=hint, code="empty")
         check_tried(self.config, (body.shape.layers for body in (self.pretrained.model, self.pretrained.target_model)))
 
     @cached_property
@@ -467,6 +474,15 @@ class Transfer:
             gold = [one for name in names for one in self.examples(name, trained).gold]
             found[test] = round(self.main(gold, self.task.majority(train, gold)), DIGITS)
         return found
+
+
+@contextmanager
+def _in_set(name: str) -> Iterator[None]:
+    """Give the set ``name`` as the place of an error that has no place."""
+    try:
+        yield
+    except InputError as error:
+        raise (error if error.keys else error.inside(path=name)) from error
 
 
 def rank(scores: Sequence[float], best: int) -> list[int]:

@@ -49,15 +49,15 @@ def check_one_model(config: TransferConfig, has_own_parts: bool, architecture: s
     if any(tried.features.tune == "none" for _, tried in combinations(config)):
         key, reason = "features.tune", "the value none trains no model, so there is no fine-tuned model to save"
         if key in config.search:
-            raise InputError(reason, keys=("search", key), hint="remove none from the list", code="conflict")
-        raise InputError(reason, keys=key, hint="set this key to all", code="conflict")
+            raise InputError(reason, keys=("search", key), hint="set this key to [all]", code="conflict")
+        hint = "set this key to all" + ("" if config.target_model is None else ", and remove target_model")
+        raise InputError(reason, keys=key, hint=hint, code="conflict")
     if config.rotation is not None:
-        reason = "cannot be saved with a model, so the saved model would differ from the tested one"
+        reason = "cannot be saved with a model, so the saved model would differ from the fine-tuned one"
         raise InputError(reason, keys="rotation", hint="set this key to null", code="conflict")
     if architecture == XLM:
-        raise InputError(
-            "saving an XLM model is not supported", hint="run the transfer without saving models", code="unsupported"
-        )
+        hint = "choose a model of another architecture"
+        raise InputError("saving a fine-tuned XLM model is not supported", hint=hint, code="unsupported")
     if has_own_parts:
-        reason = "saving a model with separate weights for its languages is not supported"
-        raise InputError(reason, hint="run the transfer without saving models", code="unsupported")
+        reason = "saving a fine-tuned model with separate weights or embeddings for its languages is not supported"
+        raise InputError(reason, hint="choose a model whose languages share all weights", code="unsupported")

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from probes.models.names import NATURAL
 from probes.models.pretrained import Pretrained, Reader, Role
 from probes.transfer.config import TransferConfig
 from probes.transfer.tasks.base import Task, task_of
@@ -28,10 +29,11 @@ from synthlang.language import Language, bind_language
 from synthlang.progress import Report, silent
 from synthlang.rng import key_of, uniform_of_keys
 from synthlang.sources import open_source
-from synthlang.sources.base import HINTS, MORPHOLOGY, because, lacks_morphology, size_of, with_columns
+from synthlang.sources.base import MORPHOLOGY, because, lacks_morphology, size_of, with_columns
 from synthlang.tasks import TaskSet, choose, derive_task, split_for
 from synthlang.tasks.batch import TaskBatch, join_batches
 from synthlang.tasks.derive import DerivedTask
+from synthlang.wording import plural
 
 DEV_SHARE = 10  # without a dev split, one in ten training items is held out
 COMMON = 0.9  # minimum share of ids of the smaller set that are in both sets, and minimum share of equal labels there
@@ -117,9 +119,10 @@ def open_splits(config: TransferConfig, text: str | None, length: int) -> tuple[
     target = config.target
     own = None if target is None else opener.splits(target.train, target.dev, target.test)
     found = opener.splits(opener.train, config.dev, config.test or opener.train)
-    sets, further = [splits for splits in (found, own) if splits is not None], opener.further(config)
-    for trained, tested in product([*sets, further], sets):
-        _check_apart(trained, tested["test"], config)
+    further = opener.further(config)
+    sets = {**found, **{f"target.{name}": split for name, split in (own or {}).items()}}
+    also = [(n, further[f"{DEV}{one.language}"]) for n, one in enumerate(config.dev_also) if one.dev is not None]
+    _check_apart({**sets, **{f"dev_also.{number}.dev": split for number, split in also}}, config)
     return opener.task, OpenedSplits(found, own, further)
 
 
@@ -146,8 +149,8 @@ class _Opener:
         self.task.main_metric()  # raises InputError for an unknown metric
         train = config.train or text
         if train is None:
-            reason = f"must name labelled sentences for the task {config.task}, because the model is not a run"
-            raise InputError(reason, keys="train", hint="set this key to a source of such sentences", code="missing")
+            reason = f"is required for the task {config.task}, because the pretraining text of the model is not known"
+            raise InputError(reason, keys="train", hint="set this key to labelled training items", code="missing")
         self.train = train
         self._opened: dict[str, TaskSet] = {}
 
@@ -173,32 +176,36 @@ class _Opener:
         return {f"{DEV}{language}": self.split(spec, "dev") for language, spec in own}
 
 
-def _check_apart(trained: Splits, test: Split, config: TransferConfig) -> None:
-    """Raise InputError if a test set is also a training or dev set."""
-    for name, split in trained.items():
-        if name != "test" and split.fingerprint == test.fingerprint:
-            where = f"{split.task.name}, {split.name}"
-            if config.test is None and name == "train" and test is trained["test"]:
-                hint = "set this key to another source, or to another split such as SOURCE#dev"
-                reason = f"is missing, and the only items ({where}) are for training"
-                raise InputError(reason, keys="test", hint=hint, code="missing")
-            reason = f"the {name} set and the test set of the task {config.task} are the same items ({where})"
-            hint = f"change {name} or test to another source, or to another split such as SOURCE#dev"
-            raise InputError(reason, keys="test", hint=hint, code="conflict")
+def _check_apart(sets: Splits, config: TransferConfig) -> None:
+    """Raise InputError if a test set is also a training or dev set. ``sets`` has the sets by their keys."""
+    tests = [key for key in sets if key.endswith("test")]
+    for test, (key, split) in product(tests, sets.items()):
+        if key in tests or split.fingerprint != sets[test].fingerprint:
+            continue
+        where, is_default = f"{split.task.name}, {split.name}", test == "test" and config.test is None
+        if is_default and key == "train":
+            reason = f"is missing, so the training items ({where}) would also be the test items"
+            hint = "set this key to another source, or to another split, as in SOURCE#test"
+            raise InputError(reason, keys="test", hint=hint, code="missing")
+        place, other = (key, test) if is_default else (test, key)
+        reason, hint = f"has the same items as {other} ({where})", "change one of the two to another source or split"
+        raise InputError(reason, keys=place, hint=hint, code="conflict")
 
 
-def check_columns(language: Language, splits: Splits) -> None:
-    """Raise InputError if one of the sets lacks a column that the transforms of the language need."""
+def check_columns(language: Language, splits: Splits, key: str = "language") -> None:
+    """Raise InputError if one of the sets lacks a column that the transforms of the language need.
+
+    ``key`` is the key of the language in the config.
+    """
     for split in splits.values():
         missing = [column for column in language.requires if column not in split.task.columns]
         if missing:
             reason = (
                 f"the language {language.name} needs the column {missing[0]!r}, which {split.task.name} does not have"
             )
-            hint = (
-                HINTS[missing[0]] if missing[0] in MORPHOLOGY else "add the column with a parser (parser: spacy:NAME)"
-            )
-            raise InputError(reason, keys="language", hint=hint, code="missing")
+            pipeline = "a pipeline with a lemmatizer" if missing[0] in MORPHOLOGY else "a pipeline with a parser"
+            hint = f"set parser to spacy:NAME, {pipeline}, or use items with this column"
+            raise InputError(reason, keys=key, hint=hint, code="missing")
 
 
 def with_morphology(splits: Splits, languages: Iterable[Language]) -> Splits:
@@ -276,7 +283,7 @@ def trained_in(config: TransferConfig, pretrained: Pretrained, splits: Splits) -
         return splits
     own = {name: split for name, split in splits.items() if name != "test"}
     language = _bound(config.train_language, pretrained, splits["train"].task)
-    check_columns(language, own)
+    check_columns(language, own, "train_language")
     return {**splits, **_with_tasks(own, lambda task: DerivedTask(task, language))}
 
 
@@ -404,16 +411,16 @@ def _further(
         InputError: The model lacks a language, or a set cannot be read or derived.
     """
     found = {}
-    for also in config.dev_also:
+    for number, also in enumerate(config.dev_also):
         name = f"{DEV}{also.language}"
         if name in own and own[name].fingerprint in known:
             continue
         try:
             reader = pretrained.reader_of(also.language, natural=name in own)
         except InputError as error:
-            lacks = "" if name in own else f"{also.language} has no key dev with items of its own, and "
-            reason = f"{lacks}{error.reason}"
-            raise InputError(reason, error.path, keys="dev_also", hint=error.hint, code=error.code) from error
+            place = "dev_also", str(number), "language"
+            hint = error.hint.replace(NATURAL, "give a natural language the key dev, with labelled items of its own")
+            raise InputError(error.reason, error.path, keys=place, hint=hint, code=error.code) from error
         if name in own:
             batch = own[name].items(config.dev_items)
             items = ItemSet(batch, _readers(reader, reader, batch, None), batch.counts)
@@ -447,8 +454,8 @@ def _fingerprints(splits: Splits) -> dict[str, str]:
 def _check_left(sets: Mapping[str, ItemSet], config: TransferConfig) -> None:
     for name, items in sets.items():
         if not len(items.batch):
-            reason = f"no item of the task {config.task} is left in the set {name}{because(items.drops)}"
-            raise InputError(reason, hint="use more or other items for this set", code="empty")
+            reason = f"no item of the task {config.task} is left{because(items.drops)}"
+            raise InputError(reason, name, hint="use more or other items for this set", code="empty")
 
 
 def _bound(language: Language, pretrained: Pretrained, task: TaskSet) -> Language:
@@ -473,8 +480,11 @@ def _natural(role: Role, splits: Splits, reader: Reader, config: TransferConfig)
         every = np.arange(len(items["train"]), dtype=np.int64)
         count = len(every) - max(1, len(every) // DEV_SHARE)
         if not count:
-            reason = "the data has one item, but training and model selection need at least two"
-            raise InputError(reason, splits["train"].task.name, hint="give more items, or a dev set", code="range")
+            reason = "only one item is read, but training and model selection need at least two"
+            hint = (
+                "increase train_items, or give a dev set" if limits["train"] == 1 else "give more items, or a dev set"
+            )
+            raise InputError(reason, splits["train"].task.name, hint=hint, code="range")
         # counts of left-out items stay with the training items
         items["dev"] = replace(items["train"].take(every[count:]), counts={})
         items["train"] = items["train"].take(every[:count])
@@ -540,18 +550,21 @@ def _same_items(source: TaskBatch, target: TaskBatch) -> tuple[list[tuple[int, i
     """
     place = {name: row for row, name in enumerate(target.ids)}
     shared = [(row, place[name]) for row, name in enumerate(source.ids) if name in place]
-    smaller, unlike = min(len(source), len(target)), "the test sets of the two languages are not translations"
+    smaller, unlike = min(len(source), len(target)), "needs test sets that are translations of each other"
+    hint = "set this key to false, or use parallel test sets"
     if len(shared) < COMMON * smaller:
-        reason = f"{unlike} of each other: only {len(shared):,} of {smaller:,} items have the same id in both"
-        raise InputError(reason, keys="mixed", hint="set mixed: false, or use parallel test sets", code="conflict")
+        reason = (
+            f"{unlike}, but the two sets have only {plural(len(shared), 'common id')} for {plural(smaller, 'item')}"
+        )
+        raise InputError(reason, keys="mixed", hint=hint, code="conflict")
     labels = [None if one.label is None else one.label.values() for one in (source, target)]
     kept = shared
     if labels[0] is not None and labels[1] is not None:
         kept = [(i, j) for i, j in shared if labels[0][i] == labels[1][j]]
     other = len(shared) - len(kept)
     if len(kept) < COMMON * len(shared):
-        reason = f"{unlike} of each other: {other:,} of {len(shared):,} items with the same id have different labels"
-        raise InputError(reason, keys="mixed", hint="set mixed: false, or use parallel test sets", code="conflict")
+        reason = f"{unlike}, but the labels of {other:,} of {plural(len(shared), 'common id')} differ"
+        raise InputError(reason, keys="mixed", hint=hint, code="conflict")
     counts = {ONE_ONLY: len(source) + len(target) - 2 * len(shared), OTHER_LABEL: other}
     return kept, {why: count for why, count in counts.items() if count}
 

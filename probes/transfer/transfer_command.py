@@ -17,7 +17,7 @@ from probes.models.names import is_run
 from probes.models.opening import open_pretrained
 from probes.models.pretrained import Pretrained
 from probes.transfer.compare import Comparison
-from probes.transfer.config import TransferConfig
+from probes.transfer.config import TransferConfig, combinations
 from probes.transfer.result import ResultFile, drops, rows_of
 from probes.transfer.run import Transfer
 from probes.transfer.saved import check_one_model, is_saved, model_folders
@@ -26,7 +26,7 @@ from probes.transfer.tasks.metrics import defined
 from synthlang.catalogue import load_yaml
 from synthlang.config import override, parse
 from synthlang.errors import InputError
-from synthlang.files import only_writer, read_json, safe_name, user_path, write_json
+from synthlang.files import only_writer, read_json, safe_name, user_path, write_json, writing
 from synthlang.progress import Display
 from synthlang.smoke import NOTE, smaller, smaller_source, smoke_path
 from synthlang.store import Store
@@ -52,11 +52,13 @@ def read_transfer_config(
     named = {key: value for key, value in target.items() if value is not None}
     items = data.get("target") or {}
     if named and isinstance(items, Mapping):  # ``parse`` refuses any other value
-        if "test" not in named and "test" not in items:
-            reason = "is missing, but a target language with training or dev items also needs test items"
-            raise InputError(reason, "--target-test", hint="add --target-test SOURCE", code="missing")
         data["target"] = {**items, **named}
-    return parse(TransferConfig, override(data, overrides), path or "transfer")
+    data = override(data, overrides)
+    if named and isinstance(data["target"], Mapping) and "test" not in data["target"]:
+        reason = "is missing, but a target language with training or dev items also needs test items"
+        hint = "add --target-test SOURCE (key target.test)"
+        raise InputError(reason, "--target-test", hint=hint, code="missing")
+    return parse(TransferConfig, data, path or "transfer")
 
 
 def transfer_command(
@@ -131,8 +133,9 @@ def _opened(model: str, config: TransferConfig) -> Pretrained:
     """
     natural = config.target is not None
     if natural and config.language is None:
-        reason = "is missing, but results need a name for the natural target language"
-        raise InputError(reason, "--language", hint="give any name, such as de", code="missing")
+        reason = "is missing, but a natural target language needs a name"
+        hint = "name the language as in the run, or by any name, such as de, if the model is not a run"
+        raise InputError(reason, "--language", hint=hint, code="missing")
     pretrained = open_pretrained(model, config.language, natural, config.target_model)
     if config.aligning is None or config.aligning.before is None:
         return pretrained
@@ -160,18 +163,20 @@ def fitted_to(config: TransferConfig, reads: int) -> tuple[TransferConfig, list[
     rows = update.get("length", config.length) or reads
     if config.task == "qa" and config.stride >= rows // 2:  # otherwise windows would hardly advance, or not at all
         update["stride"] = rows // 4
+    reasons = {"length": f"the model reads {reads} tokens at once", "stride": f"a row has at most {rows} tokens"}
     notes = [
-        f"{key} is {value or reads} instead of {getattr(config, key)}, because the model reads {reads} tokens at once"
+        f"{key} is {value or reads} instead of {getattr(config, key)}, because {reasons[key]}"
         for key, value in update.items()
     ]
     return config.model_copy(update=update), notes
 
 
 def _check_keep(config: TransferConfig, pretrained: Pretrained) -> None:
+    combinations(config)  # its errors are not about the option
     try:
         check_one_model(config, pretrained.has_own_parts, pretrained.model.architecture)
     except InputError as error:
-        raise error.inside(path="--save-models") from error
+        raise error.with_hint("or leave this option out").inside(path="--save-models") from error
 
 
 def _default_path(model: str, config: TransferConfig, pretrained: Pretrained) -> Path:
@@ -197,14 +202,11 @@ def _work_folder(path: Path) -> Path:
     """Make the folder for unfinished work beside the result.
 
     Raises:
-        InputError: The folder cannot be written.
+        DiskError: The folder cannot be written.
     """
     work = path.with_name(f"{path.stem}.work")
-    try:
+    with writing(work):
         work.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        hint = "give another file with --out"
-        raise InputError(f"cannot be written: {error.strerror}", path, hint=hint, code="failed") from error
     return work
 
 
@@ -240,7 +242,7 @@ def show_comparison(found: Comparison, out: Path | None) -> None:
     """
     Console().print(found.table())
     for test in found.left_out:
-        Console().print(f"not compared, because it is missing in some file: {test}", markup=False)
+        Console().print(f"not compared: {test}, which is missing in some file", markup=False)
     if out is not None:
         write_json(out, found.to_json())
         Console().print(f"written: {out}", soft_wrap=True, markup=False, emoji=False)

@@ -66,7 +66,7 @@ def rules_of(name: str) -> Rules:
     language = name.removeprefix("mlqa-")
     if language == name or language not in ARTICLES:
         known = ", ".join(("squad", *(f"mlqa-{code}" for code in sorted(ARTICLES))))
-        raise InputError(f"unknown rules {name!r}", keys="answers", hint=f"choose from {known}", code="unknown")
+        raise InputError(f"unknown rules {name!r}", keys="score.answers", hint=f"choose from {known}", code="unknown")
     return Rules(_words(ARTICLES[language], True, language == "zh"), filtered=False)
 
 

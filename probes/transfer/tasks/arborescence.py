@@ -47,7 +47,7 @@ def arborescences(scores: ArrayLike, lengths: ArrayLike) -> list[Heads]:
     columns = np.concatenate([np.ones((len(sizes), 1), bool), here], axis=1)
     real = here[:, :, None] & columns[:, None, :]
     if np.isnan(table[real]).any() or np.isposinf(table[real]).any():
-        hint = "reduce fine_tune.learning_rate"
+        hint = "reduce fine_tune.learning_rate, and fine_tune.head_learning_rate if it is set"
         raise InputError("training of the parser diverged: arc scores are NaN or infinite", hint=hint, code="failed")
     table[~real] = -np.inf
     heads: Heads = table.argmax(axis=2)

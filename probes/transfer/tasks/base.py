@@ -193,10 +193,11 @@ class Task(ABC):
         and in question answering the beginning of the context, but no answers and no labels.
         """
 
-    def unknown_labels(self, gold: Sequence[Any], labels: Labels) -> bool:
-        """Return True if a field of the gold values has labels, but none of them is among ``labels``.
+    def unknown_labels(self, gold: Sequence[Any], labels: Labels) -> list[str]:
+        """Return the fields of the gold values that have labels of which none is among ``labels``.
 
-        The result is False for a task whose gold values are not labels (``predicts_labels``).
+        Gold values without fields count as one field "". The result is empty for a task whose gold values are not
+        labels (``predicts_labels``).
         """
         known = {name for names in labels.values() for name in names}
         fields: dict[str, set[str]] = {}
@@ -204,8 +205,8 @@ class Task(ABC):
             for field_name, inner in value.items() if isinstance(value, Mapping) else [("", value)]:
                 names = [inner] if isinstance(inner, str) else inner
                 fields.setdefault(field_name, set()).update(names)
-        found = (names - {NOTHING, OUTSIDE} for names in fields.values())
-        return any(names and known.isdisjoint(names) for names in found)
+        found = {name: names - {NOTHING, OUTSIDE} for name, names in fields.items()}
+        return [name for name, names in found.items() if names and known.isdisjoint(names)]
 
     def check_length(self, bert: bool) -> None:  # noqa: B027  most tasks read rows of any length
         """Raise InputError if rows of the configured length cannot hold any input of the task.
@@ -230,17 +231,27 @@ class Task(ABC):
         return metrics[name]
 
 
-def task_of(config: TransferConfig, reads: int = READS) -> Task:
+def task_of(config: TransferConfig, reads: int | None = None) -> Task:
     """Return the task that a config names, for a model that reads rows of at most ``reads`` tokens.
+
+    Without ``reads``, the length of the config is not checked.
 
     Raises:
         InputError: ``length`` in the config exceeds ``reads``.
     """
+    reads = reads or max(READS, config.length or 0)
     if (config.length or 0) > reads:
         reason = f"{config.length} is more than the {reads} tokens that the model reads"
         raise InputError(reason, keys="length", hint=f"set this key to at most {reads}", code="range")
     task: Task = pkgutil.resolve_name(TASKS[config.task].place)(config, reads)
     return task
+
+
+def other_task(spec: str, task: str) -> InputError:
+    """Return the error for items ``spec`` of another task than ``task``."""
+    scheme = spec.partition(":")[0]
+    hint = f"use items of the task {task}" + (f", or set the task to {scheme}" if scheme in TASKS else "")
+    return InputError(f"has items of the task {scheme}, not of the task {task}", spec, hint=hint, code="conflict")
 
 
 def most_frequent(names: Iterable[str]) -> str:

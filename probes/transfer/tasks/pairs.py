@@ -23,9 +23,8 @@ from numpy.typing import NDArray
 from pretrain.data.packing import ranges
 from pretrain.model.text import Text
 from probes.models.pretrained import Reader, Role
-from probes.transfer.tasks.base import Examples, Task
+from probes.transfer.tasks.base import Examples, Task, other_task
 from synthlang.corpus import FORM, Column, Corpus
-from synthlang.errors import InputError
 from synthlang.tasks import TaskSet, is_task, open_task
 from synthlang.tasks.base import Kind
 from synthlang.tasks.batch import TaskBatch
@@ -238,8 +237,5 @@ class PairTask(Task):
         """
         task = open_task(spec if is_task(spec) else f"{self.name}:{spec}")
         if task.kind != self.kind or task.fields != self.fields:
-            found, needed = (f"{one.kind} with the fields {' and '.join(one.fields)}" for one in (task, self))
-            reason = f"the items are {found}, but the task {self.name} needs {needed}"
-            hint = f"use items of the task {self.name}, or change the task"
-            raise InputError(reason, spec, hint=hint, code="conflict")
+            raise other_task(spec, self.name)
         return task

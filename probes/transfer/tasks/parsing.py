@@ -30,7 +30,6 @@ from synthlang.errors import InputError
 from synthlang.tasks.batch import TaskBatch
 
 HEADLESS = "words whose head was left out"
-NO_TREES = "the training set has no trees: no word has a head and a relation"
 LEFT, RIGHT = -1, 1
 PUNCT = "PUNCT"
 SLOPE = 0.1  # negative slope of the leaky ReLU, as in the code of Dozat & Manning
@@ -56,7 +55,8 @@ class Parsing(WordTask):
         named = self.has_gold(train.corpus)
         roots = np.bincount(column.codes[named & (heads == 0)], minlength=len(column.names or ()))
         if not roots.any():
-            raise InputError(NO_TREES, hint="use a treebank with heads and relations", code="empty")
+            reason, hint = "no word of the training set is a root with a relation", "use a treebank with trees"
+            raise InputError(reason, hint=hint, code="empty")
         root = min(name for name, n in zip(column.names or (), roots.tolist(), strict=True) if n == roots.max())
         return {"relations": tuple(names_in(column, named & (heads >= 0))), "root": (root,)}
 
@@ -69,7 +69,7 @@ class Parsing(WordTask):
         language = readers[0].language
         if language.on_tokens:
             reason = f"the language {language.name} changes tokens (unit: token), and the task parsing needs words"
-            raise InputError(reason, keys="language", hint="use a language that changes words", code="conflict")
+            raise InputError(reason, hint="use a language without unit: token", code="conflict")
         words = self.words(batch, readers)
         column, heads = words.column("deprel"), _heads(words)
         relations, unseen = classes_of(column, labels["relations"])

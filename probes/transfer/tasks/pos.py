@@ -49,7 +49,7 @@ class Pos(TagTask):
         """
         tags = names_in(train.corpus.columns["upos"], self.has_gold(train.corpus))
         if not tags:
-            hint = "use a treebank with UPOS tags"
+            hint = "use training items with UPOS tags, as in a treebank"
             raise InputError("the training set has no UPOS tags", hint=hint, code="empty")
         return {"tags": tuple(tags)}
 

@@ -282,8 +282,8 @@ def longest_question(length: int, stride: int, separators: int) -> int:
     free = room - stride
     limit = min(room // 2, free - max(1, free // STEP_SHARE))
     if limit < 1:
-        reason = f"{stride} is too large for rows of length {length}"
-        hint = f"set this key below {room - 1}" if room > 1 else "set length to a larger number"
+        reason = f"{stride} is too large for rows of {length} tokens, of which {separators} are special tokens"
+        hint = f"set this key to at most {room - 2}"
         raise InputError(reason, keys="stride", hint=hint, code="range")
     return limit
 

@@ -149,7 +149,6 @@ class SlotsHead(Head):
 
 def _intents(batch: TaskBatch) -> Column:
     if batch.label is None:
-        raise InputError(
-            "the task slots needs utterances with an intent", hint="use items of the task slots", code="missing"
-        )
+        hint = "use slots:PATH, or a data set of the hub with a column intent"
+        raise InputError("the items have no intents, which the task slots needs", hint=hint, code="missing")
     return batch.label

@@ -20,11 +20,10 @@ from numpy.typing import NDArray
 from pretrain.data.packing import ranges
 from pretrain.model.text import Packed, Text
 from probes.models.pretrained import Reader
-from probes.transfer.tasks.base import NO_LABEL, Batch, Examples, Head, Labels, Task, classes_of
+from probes.transfer.tasks.base import NO_LABEL, Batch, Examples, Head, Labels, Task, classes_of, other_task
 from probes.transfer.tasks.heads import TagHead
 from probes.transfer.tasks.metrics import OUTSIDE
 from synthlang.corpus import Column, Corpus
-from synthlang.errors import InputError
 from synthlang.sources.base import require_columns
 from synthlang.tasks import TaskSet, is_task, open_task
 from synthlang.tasks.batch import TaskBatch
@@ -218,8 +217,7 @@ class WordTask(Task):
         """
         scheme = spec.partition(":")[0]
         if is_task(spec) and scheme not in (self.name, "slots"):  # slots: is a source too
-            reason = f"has items of the task {scheme}, not of the task {self.name}"
-            raise InputError(reason, spec, hint=f"set the task to {scheme}, or use other items", code="conflict")
+            raise other_task(spec, self.name)
         task = open_task(spec if scheme == self.name and ":" in spec else f"{self.name}:{spec}")
         require_columns(task.as_source(), self.requires, task.name, f"the task {self.name}")
         return task
