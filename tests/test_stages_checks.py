@@ -51,7 +51,7 @@ def adjust(**settings: Any) -> dict[str, Any]:
 def refused_stage(*cells) -> tuple[str, str]:
     """Keys and code of the refusal of cells, of which the last one is refused by its name."""
     error = refusal(check_cells, list(cells))
-    assert str(error.path).startswith(cells[-1].name)
+    assert str(error.path).startswith(f"cell {cells[-1].name}")
     return ".".join(error.keys), error.code
 
 
@@ -194,12 +194,16 @@ def test_a_fine_tuning_for_probes_that_cannot_be(values, keys, code):
 def test_a_problem_of_many_cells_is_told_of_all():
     good, bad = one(), one(source="lines:none.txt")
     named = [replace(cell, name=name) for name, cell in zip("abcd", (good, bad, bad, bad), strict=True)]
-    for cells, whose in ((named, "b and 2 other cells"), (named[:3], "b and 1 other cell"), (named[:2], "b")):
+    for cells, whose in (
+        (named, "cell b and 2 other cells"),
+        (named[:3], "cell b and 1 other cell"),
+        (named[:2], "cell b"),
+    ):
         error = refusal(check_cells, cells)
         assert str(error.path) == whose and str(error).startswith(f"{whose}: source: none.txt: ")
     other = replace(one(source="lines:gone.txt"), name="e")
     error = refusal(check_cells, [replace(bad, name="a"), other, replace(bad, name="f")])
-    assert str(error.path) == "a and 1 other cell"
+    assert str(error.path) == "cell a and 1 other cell"
 
 
 @pytest.mark.parametrize(

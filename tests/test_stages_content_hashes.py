@@ -277,10 +277,10 @@ def test_a_file_that_changed_since_the_start_is_for_the_next_start(study):
     with Path("bank/x-ud-train.conllu").open("a") as handle:
         handle.write("1\tw1\t_\tN\t_\t_\t0\tx\t_\t_\n\n")
     error = run_stage(next(iter(whole.stages.values())), store, silent).error
-    assert (
-        error
-        == "a file that pretrain mlm trans+inv reads has changed since the study was started; start the study again"
+    said = (
+        "a file that pretrain mlm trans+inv reads has changed since the command was started; run the same command again"
     )
+    assert error == said
     assert not list(store.root.glob("pretrain-*"))
 
 

@@ -194,7 +194,7 @@ def test_what_is_damaged_meanwhile_is_said_with_what_to_do(out, monkeypatch):
     run.run()
     assert [cell.error for cell in run.cells] == [
         f"{run.graph.stages[run.cells[0].keys['adjust']].label} is not finished; "
-        "start the study again, which makes the stage"
+        "run the same command again, which makes the stage"
     ]
     assert [cell.status for cell in made_here(out, ALL).cells] == ["done"]
 
@@ -285,7 +285,7 @@ def test_damage_that_keeps_size_and_time_is_found_by_reading_all(out, monkeypatc
     for words in (["study", config, "--out", out, "--verify"], ["gc", out, "--dry-run"]):
         assert command(monkeypatch, *words) == 0
         told = capsys.readouterr().out
-        assert str(path.parent.name) in told and "metrics.jsonl damaged; the next start makes adjust" in told
+        assert str(path.parent.name) in told and "1 damaged file: metrics.jsonl; the next start makes adjust" in told
     assert [stage.kind for stage in opened(out, ALL).to_do()] == ["adjust"]
 
 

@@ -127,7 +127,7 @@ def test_what_is_made_of_a_stage_that_is_gone(full, tmp_path):
     assert [is_done(other, stage) for stage in (pretrain, *rest)] == [False, *[True] * len(rest)]
     shutil.rmtree(other.path(rest[-1].kind, rest[-1].key))
     error = run_stage(rest[-1], other, silent).error
-    assert error is not None and error.startswith("pretrain mlm trans+inv is not finished; start the study again")
+    assert error is not None and error.startswith("pretrain mlm trans+inv is not finished; run the same command again")
     assert run_all(whole.stages, other) == [pretrain.key, rest[-1].key]
     assert contents(other) == contents(store)
 

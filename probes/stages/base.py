@@ -116,8 +116,8 @@ class Stage(StrictModel):
         """
         reread = type(self).model_validate(self.to_json())
         if not _is_as_keyed(reread, StageKeys(ContentHashes(store))):
-            reason = f"a file that {self.label} reads has changed since the study was started"
-            raise InputError(reason, hint="start the study again", code="changed")
+            reason = f"a file that {self.label} reads has changed since the command was started"
+            raise InputError(reason, hint="run the same command again", code="changed")
         return reread
 
     def contents(self, hashes: ContentHashes) -> Iterator[ContentHash]:

@@ -20,7 +20,7 @@ from probes.models.names import CellModel, is_run
 from synthlang.catalogue import YAML, files_behind
 from synthlang.config import load
 from synthlang.errors import InputError
-from synthlang.files import no_such, read_json, user_path, write_json
+from synthlang.files import no_such, read_json, unreadable, user_path, write_json
 from synthlang.fingerprint import fingerprint, sha256_file
 from synthlang.language import Language, parse_language
 from synthlang.order import model as order_model
@@ -99,7 +99,7 @@ class ContentHashes:
             before = stats(files)
             found = ContentHash(content(), before)
         except (InputError, OSError) as error:
-            wrong = error if isinstance(error, InputError) else _unreadable(error)
+            wrong = error if isinstance(error, InputError) else unreadable(error, Path(error.filename or name))
             return ContentHash(f"unreadable: {wrong.code} {name}", {}, wrong)
         if before and before == stats(files):
             self._new[key] = {"digest": found.hash, "files": before}
@@ -117,11 +117,6 @@ class ContentHashes:
                 path = store.root / TABLE
                 write_json(path, {**(read_json(path) if path.exists() else {}), **self._new})
             self._new = {}
-
-
-def _unreadable(error: OSError) -> InputError:
-    reason = f"cannot be read: {error.strerror or error}"
-    return InputError(reason, error.filename, hint="restore the file or folder", code="missing")
 
 
 def stats(paths: Iterable[Path]) -> FileStats:

@@ -145,11 +145,11 @@ class TuneStage(FinetuneStage):
         config, known = self.config, KnownModels(self, inputs)
         check_one_model(config, known.run is not None and has_own_parts(known.run))
         if config.chosen_by != "source":
-            reason = "the model for probes is selected on the dev set of the source language"
+            reason = "must be source, because the model for probes is selected on the dev set of the source language"
             raise InputError(reason, keys="chosen_by", hint="set this key to source", code="conflict")
         if config.best > 1:
-            reason = "must be 1, because probes read only the model of the best setting"
-            raise InputError(reason, keys="best", hint="remove this key", code="conflict")
+            reason = f"must be 1, not {config.best}, because probes read only the model of the best setting"
+            raise InputError(reason, keys="best", hint="set this key to 1", code="conflict")
         continual = config.continual
         if continual is not None and config.language is None and (not known.is_run or continual.has_text):
             reason = "is required, because continual learning aligns with this language"

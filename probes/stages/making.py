@@ -20,7 +20,7 @@ from synthlang.store import Store
 
 CHECKPOINTS = "checkpoints"
 """Folder of the checkpoints of a run."""
-AGAIN = "start the study again, which makes the stage"
+AGAIN = "run the same command again, which makes the stage"
 RESTORED = (f"{EXPORT}/", DONE, "config.yaml")
 """Files of a run that can be written again without training. A name that ends in a slash is a folder."""
 
@@ -155,4 +155,4 @@ class Making:
             if made is not None:
                 shutil.rmtree(made)
             reason = "has changed while it was read"
-            raise InputError(reason, changed[0], hint="start the study again", code="changed") from None
+            raise InputError(reason, changed[0], hint="run the same command again", code="changed") from None

@@ -94,7 +94,9 @@ class ProbeStage(ModelStage):
         inputs.check_pairs(config.pairs, config.data if config.fits else None)
         if config.maps.save is not None:
             reason = "cannot be set in a study, because all cells would write to one folder"
-            raise InputError(reason, keys="maps.save", hint="use synthlang probe to save maps", code="conflict")
+            raise InputError(
+                reason, keys="maps.save", hint="remove this key, and save maps with synthlang probe", code="conflict"
+            )
         is_one_run = known.is_run and self.target_model is None
         if "words" in config.probes and config.words.dictionary is None and not is_one_run:
             raise no_dictionary()

@@ -8,6 +8,7 @@ from pathlib import Path
 from probes.stages.done import damage, noted
 from probes.stages.making import CHECKPOINTS
 from synthlang.errors import InputError
+from synthlang.wording import plural
 
 STEPS = f"{CHECKPOINTS}/step-*"
 
@@ -30,9 +31,12 @@ class DamagedFolder:
 
     def __str__(self) -> str:
         again = f"the next start makes {self.label or 'this folder'} again"
-        told = [f"{self.folder}: {', '.join(self.files)} damaged; {again}"]
-        passed = [f"{self.folder}: {', '.join(self.checkpoints)} damaged; the next start uses another checkpoint"]
-        return "\n".join((told if self.files else []) + (passed if self.checkpoints else []))
+        other = "the next start uses another checkpoint"
+        found = (("damaged file", self.files, again), ("damaged checkpoint", self.checkpoints, other))
+        lines = (
+            f"{self.folder} has {plural(len(of), noun)}: {', '.join(of)}; {then}" for noun, of, then in found if of
+        )
+        return "\n".join(lines)
 
 
 def verify_store(root: Path) -> list[DamagedFolder]:
