@@ -173,11 +173,15 @@ def gc(
         ),
     ] = None,
     unused: Annotated[
-        bool, option("Deletion of stages that no study uses, in addition to weights.", "--unused")
+        bool, option("Deletion of stages that no study of the store uses, in addition to weights.", "--unused")
     ] = False,
     dry_run: Annotated[
         bool,
-        option("Dry run: the runs and stages that would lose files are listed, and nothing is deleted.", "--dry-run"),
+        option(
+            "Dry run: a check of the stores for damage, and a list of the runs and stages that would lose files. "
+            "Nothing is deleted.",
+            "--dry-run",
+        ),
     ] = False,
 ) -> None:
     """Delete weights of finished runs.

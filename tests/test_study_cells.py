@@ -115,13 +115,13 @@ def test_names_that_values_alone_do_not_tell_apart():
 
 def test_two_entries_that_give_one_label_to_different_settings_are_refused():
     entries = [{"variant": {"x": {"pretrain.language": "trans", A: seed}}} for seed in (1, 2)]
-    with pytest.raises(InputError, match="two cells have the same labels, variant=x, so their results could not be"):
+    with pytest.raises(InputError, match="two cells have the same labels, variant=x, so their results cannot be"):
         cells_of(include=entries)
     apart = [{**entry, "pretrain.steps": 5 + number} for number, entry in enumerate(entries)]
     assert [cell.name for cell in cells_of(include=apart)] == ["x, steps=5", "x, steps=6"]
     # the later key wins, so the order counts; labels do not tell it
     whole, part = ("pretrain.objective", {"kind": "mlm"}), ("pretrain.objective.kind", "align_mlm")
-    with pytest.raises(InputError, match=r"two cells have the same labels, .*, so their results could not be"):
+    with pytest.raises(InputError, match=r"two cells have the same labels, .*, so their results cannot be"):
         cells_of(include=[{"pretrain.language": "trans", **dict(order)} for order in ([whole, part], [part, whole])])
 
 
@@ -285,14 +285,14 @@ def test_a_key_that_an_axis_sets_everywhere_is_no_key_to_set(tmp_path):
     size = {"small": {"pretrain.model": {"hidden": 16, "heads": 2, "layers": 1}}, "base": {}}
     product = {"pretrain.language": ["trans"], "pretrain.seed": [0, 1], "size": size}
     path = write(tmp_path, studies__s=changed(STUDY, seeds=[0], grid={"product": product}))
-    said = "--set pretrain.seed: changes nothing: the axis 'pretrain.seed' sets this key in every cell; set the values"
+    said = "has no effect, because the grid sets pretrain.seed in every cell; change the axis 'pretrain.seed' instead"
     with pytest.raises(InputError, match=said):
         load_study(path, ["pretrain.seed=9"])
     _, cells = load_study(path, ["grid.product.pretrain.seed=[9]", "pretrain.model.hidden=8"])
     assert {run_of(cell).seed for cell in cells} == {9}
     sizes = {cell.labels["size"]: run_of(cell).model.hidden for cell in cells}
     assert sizes == {"small": 16, "base": 8}, "one label of the axis leaves it"
-    with pytest.raises(InputError, match=r"pretrain.model.hidden: changes nothing: the axis 'size' sets this key"):
+    with pytest.raises(InputError, match=r"pretrain.model.hidden: has no effect, .*change the axis 'size' instead"):
         load_study(path, ["pretrain.model.hidden=8", "grid.product.size.base.pretrain.model={hidden: 32, heads: 2}"])
     load_study(path, ["pretrain.model={layers: 1}"])
 

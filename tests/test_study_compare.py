@@ -52,6 +52,7 @@ def test_a_study_names_labels_of_its_cells():
         ({"steps": ["few"]}, ("compare.0.steps", "range")),
         ({"steps": ["few", "few"]}, ("compare.0.steps", "range")),
         ({"pretrain.seed": [0, 1]}, ("compare.0.pretrain.seed", "conflict")),
+        ([{"steps": few, "pretrain.seed": 0} for few in ("few", "many")], ("compare.0.pretrain.seed", "conflict")),
         ([{"steps": "few"}], ("compare.0", "range")),
         ([{"steps": "few"}, {"steps": "few"}], ("compare.0", "conflict")),
         ([{"steps": "few"}, {ALPHA: 1}], ("compare.0", "conflict")),

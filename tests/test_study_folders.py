@@ -17,6 +17,7 @@ from probes.study.options import StudyOptions
 from probes.study.record import log_name
 from synthlang.errors import InputError
 from synthlang.files import only_writer
+from tests.refusals import place_and_code, refusal
 from tests.study_cases import (
     TINY,
     cells_in,
@@ -28,6 +29,7 @@ from tests.study_cases import (
     tables,
     times,
 )
+from tests.study_finished import finish_all
 from tests.tiny import changed
 
 MLM = {"pretrain.objective.kind": ["mlm"]}
@@ -42,7 +44,7 @@ def content(folder):
 
 def test_a_folder_of_another_study_is_refused_before_anything_is_written(reference):
     before = content(reference)
-    with pytest.raises(InputError, match=r"holds another study \(tiny, [0-9a-f]{16}\); choose another folder"):
+    with pytest.raises(InputError, match="holds another study, 'tiny'; name another folder with --out"):
         run_here(reference, changed(TINY, name="other"))
     assert content(reference) == before
 
@@ -98,7 +100,7 @@ def test_what_changed_in_few_words():
 
 def test_a_folder_of_other_things_is_refused(tmp_path):
     (tmp_path / "thesis.txt").write_text("mine")
-    with pytest.raises(InputError, match="is not empty and holds no study; choose another folder"):
+    with pytest.raises(InputError, match="is not empty and holds no study; name another folder with --out"):
         run_here(tmp_path)
     assert [p.name for p in tmp_path.iterdir()] == ["thesis.txt"]
     with pytest.raises(InputError, match="is a file"):
@@ -110,9 +112,7 @@ def test_a_study_of_another_format_is_one_line(number, reference, tmp_path):
     record = json.loads((reference / "study.json").read_text())
     del record["format"]
     (tmp_path / "study.json").write_text(json.dumps(record if number is None else record | {"format": number}))
-    with pytest.raises(
-        InputError, match=f"has format {number or 1}, but this version of synthlang reads format 2; run the study again"
-    ):
+    with pytest.raises(InputError, match=f"has format {number or 1}, but this version of synthlang reads format 2; "):
         opened(tmp_path)
 
 
@@ -127,8 +127,8 @@ def test_a_study_of_another_format_is_one_line(number, reference, tmp_path):
             {"studies.json": '{"format": 9, "studies": []}'},
             r"is a store of format 9, but this version of synthlang reads format 3",
         ),
-        ({"studies.json": "[]"}, "is a store of format None"),
-        ({"thesis.txt": "mine"}, "is not empty and holds no store; choose another folder"),
+        ({"studies.json": "[]"}, "is not the list of the studies of a store; restore the file"),
+        ({"thesis.txt": "mine"}, "is not empty and holds no store; name another folder with --store"),
     ],
 )
 def test_a_store_of_another_format_is_one_line(files, message, tmp_path):
@@ -136,9 +136,21 @@ def test_a_store_of_another_format_is_one_line(files, message, tmp_path):
         (tmp_path / "store" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "store" / name).write_text(text)
     before = content(tmp_path)
-    with pytest.raises(InputError, match=f"store: {message}"):
+    with pytest.raises(InputError, match=f"(store|studies.json): {message}"):
         run_here(tmp_path / "out", store=tmp_path / "store")
     assert content(tmp_path) == before
+
+
+def test_a_cell_with_results_that_is_not_chosen_needs_its_inputs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("text.txt").write_text("a b c\n" * 400)
+    data = changed(TINY, source="lines:text.txt", grid={"product": {"pretrain.language": ["trans", "trans+inv"]}})
+    finish_all(opened(tmp_path / "out", data, dry_run=True).graph.stages.values(), tmp_path / "out" / "stages")
+    opened(tmp_path / "out", data)._write_record()
+    Path("text.txt").unlink()
+    error = refusal(opened, tmp_path / "out", data, only=("pretrain.language=trans",))
+    assert place_and_code(error) == ("cell trans+inv", "missing")
+    assert error.hint == "restore the file or folder"
 
 
 def test_a_second_runner_of_a_study_is_refused_in_one_line(config, tmp_path, monkeypatch, capsys):
@@ -158,7 +170,9 @@ def test_a_place_that_cannot_be_written_is_told_before_anything(config, tmp_path
         run_study(config, out, StudyOptions(store=store), [])
     assert capsys.readouterr() == ("", "") and not out.exists()
     (tmp_path / "file").touch()
-    with pytest.raises(InputError, match=r"the study cannot be here: .*file is a file; name another folder with --out"):
+    with pytest.raises(
+        InputError, match=r"the study cannot be here, because .*file is a file; name another folder with --out"
+    ):
         run_study(config, tmp_path / "file" / "x", StudyOptions(), [])
     assert not opened(out, store=store).done, "it can be looked at"
 
@@ -211,7 +225,7 @@ def test_a_dry_run_writes_nothing(config, reference, tmp_path, monkeypatch, caps
         (["--executor", "cloud"], "--executor: unknown executor 'cloud'; choose one of local, in-process, slurm"),
         (["--no-wait"], "--no-wait: the option is for Slurm only; add --executor slurm"),
         (["--slurm", "partition=gpu"], "--slurm: the option is for Slurm only; add --executor slurm"),
-        (["--store", "study.yaml"], "study.yaml: is a file, not a folder; choose another folder"),
+        (["--store", "study.yaml"], "study.yaml: is a file, not a folder; name another folder with --store"),
         (["--set", "source=text:none.txt"], "trans, mlm and 1 other cell: source: none.txt: no such"),
         (
             ["--executor", "slurm", "--dry-run"],

@@ -160,8 +160,8 @@ def test_the_policy_that_keeps_most_counts(folders, other, left, tmp_path, monke
         (["a", "--keep", "all"], "--keep: unknown policy 'all'; choose one of checkpoints, final, results"),
         (
             ["old"],
-            "old/study.json: has format 1, but this version of synthlang reads format 2; run the study again "
-            "in another folder",
+            "old/study.json: has format 1, but this version of synthlang reads format 2; use the version "
+            "of synthlang that wrote this file, or run the study again in another folder",
         ),
     ],
 )

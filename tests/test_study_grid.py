@@ -9,7 +9,7 @@ import pytest
 from probes.study.axes import RESERVED, distinct_labels, label_of
 from probes.study.grid import GridConfig
 from synthlang.config import parse
-from tests.refusals import refused
+from tests.refusals import refusal, refused
 
 A, B, C = "pretrain.seed", "pretrain.steps", "transfer.fine_tune.epochs"
 IDS, BASE, LANGUAGE = "pretrain.objective.language_ids", "pretrain.base.3", "pretrain.languages.1"
@@ -207,6 +207,8 @@ WRONG_AXES: list[tuple[dict[str, Any], str, str]] = [
     ({"product": {B: [1.0, 10.0, 10.0]}}, f"product.{B}", "duplicate"),
     ({"zip": {A: [0, 1], B: [5]}}, "zip", "conflict"),
     ({"product": {A: []}}, f"product.{A}", "empty"),
+    ({"product": {A: 1}}, f"product.{A}", "type"),
+    ({"product": {"my.axis": {"x": {B: 1}}}}, "product.my.axis", "format"),
     ({"product": {A: [0]}, "zip": {A: [1]}}, f"zip.{A}", "duplicate"),
     ({"product": {A: {"x": {B: 1}}}}, f"product.{A}", "type"),
     ({"product": {"o": {"MLM": {"objective.kind": 1}}}}, "product.o.MLM.objective.kind", "unknown"),
@@ -235,6 +237,18 @@ WRONG_ENTRIES: list[tuple[dict[str, Any], str, str]] = [
     ({"include": [{"task": {"x": {A: 1}}}]}, "grid.include.0.task", "conflict"),
     ({"include": [{"objective": {"X": {"steps": 1}}}]}, "grid.include.0.objective.X.steps", "unknown"),
 ]
+
+
+def test_labels_are_suggested_only_for_an_axis_that_can_have_labels():
+    """Not for a key of a label, and not for a reserved name."""
+    axes: list[tuple[dict[str, Any], bool]] = [
+        ({"x": [1]}, True),
+        ({"x": {"a": {"foo": 1}}}, False),
+        ({RESERVED[0]: [1]}, False),
+        ({"foo.x": [1]}, False),
+    ]
+    for product, can in axes:
+        assert ("write labels with their keys" in refusal(grid, product=product).hint) == can
 
 
 @pytest.mark.parametrize(("values", "place", "code"), WRONG_ENTRIES)

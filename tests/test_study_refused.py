@@ -49,6 +49,9 @@ def refused_in(call) -> tuple[str, str, str]:
         ({"tasks.ner.length": [8]}, "trans, length=8", "tasks.ner.length", "missing"),
         ({"o": {"X": {"target_model.seed": 1}}}, "trans, X", "target_model.seed", "missing"),
         ({"adjust": [3]}, "trans, adjust=3", "adjust", "type"),
+        ({"tasks": [{"pos": 5}]}, 'trans, tasks={"pos": 5}', "tasks.pos", "type"),
+        ({f"{B}.q": [5]}, "trans, q=5", f"{B}.q", "type"),
+        ({"transfer": [3]}, "trans, transfer=3", "transfer", "type"),
         ({"model": ["bert"]}, "trans, bert", "pretrain", "conflict"),
         ({"pretrain.base": ["no.yaml"]}, "trans, no", "pretrain.base", None),
         ({"": {"a": {A: 1}}}, "", "grid.product", None),
@@ -69,8 +72,8 @@ def test_messages_name_the_axis_that_sets_the_wrong_value():
     assert "axis" not in str(refusal(lambda: cells_of(product=LANGUAGES | {"pretrain.stepz": [5]})))
     message = str(refusal(lambda: cells_of(product=LANGUAGES | {"o": {"X": {"second.seed": 1}}})))
     assert message.endswith(
-        "target_model.seed: the study has no section target_model; add this section to the study; correct the "
-        "axis 'o', which sets second.seed"
+        "target_model.seed: this cell has no section target_model; add this section to the study, or exclude this "
+        "cell; correct the axis 'o', which sets second.seed"
     )
     common: dict[str, Any] = {"o": {"X": {"transfer.length": 1}}}
     message = str(refusal(lambda: graph_of(changed(FULL, grid={"product": common}))))
@@ -81,7 +84,7 @@ def test_messages_name_the_axis_that_sets_the_wrong_value():
     ("values", "place"),
     [
         ({"include": [LANG | {A: 4}, LANG | {A: 3}]}, ("grid.include.1", "duplicate")),
-        ({"exclude": [{A: 3}]}, ("grid", "empty")),
+        ({"exclude": [{A: 3}]}, ("grid.exclude", "empty")),
     ],
 )
 def test_entries_that_make_no_cells(values, place):
@@ -127,7 +130,8 @@ def test_names_are_checked_wherever_they_stand(root, name):
     ("values", "keys", "code"),
     [
         ({"seeds": []}, "seeds", "range"),
-        ({"seeds": [2**63]}, "seeds", None),
+        ({"seeds": [0, 2**63]}, "seeds.1", "range"),
+        ({"seeds": [1, 2, 1]}, "seeds.2", "duplicate"),
         ({"grid": {"product": {}, "zip": None, "exclude": []}}, "grid.product", None),
         ({"pretrain__checkpoints": {"every": 4, "archive": 6}}, "pretrain.checkpoints.archive", None),
         ({"name": "a/b"}, "name", None),

@@ -112,7 +112,8 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any], list[str], str, str]] = [
     ({}, {"trials": 0}, [], "--trials", "range"),
     ({"grid": {"zip": {"pretrain.seed": [0]}}}, {}, [], "study.yaml grid.zip", "unsupported"),
     ({"grid": None}, {}, [], "study.yaml grid.product", "empty"),
-    ({"grid": {**GRID, "exclude": [{"pretrain.language": "trans"}]}}, {}, [], "study.yaml grid", "empty"),
+    ({"grid": {**GRID, "exclude": [{"pretrain.language": "trans"}]}}, {}, [], "study.yaml grid.exclude", "empty"),
+    ({"grid": {**GRID, "exclude": [{"pretrain.sed": 1}]}}, {}, [], "study.yaml grid.exclude.0.pretrain.sed", "unknown"),
     ({}, {}, ["pretrain.optimizer.learning_rate=1"], "--set pretrain.optimizer.learning_rate", "no_effect"),
     ({"pretrain": None, "model": "x"}, {}, [], "study.yaml pretrain", "missing"),
 ]

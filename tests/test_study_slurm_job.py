@@ -103,7 +103,14 @@ TOO_OFTEN = "Job not requeued because: timed-out too many times."
         (signal.SIGUSR2, DONE, None, None, 0, None),
         (signal.SIGTERM, STOPPED, None, EXIT_CODE, 0, "no record"),  # Slurm has decided whether it starts again
         (signal.SIGUSR2, STOPPED, None, -1, 1, "no record"),  # it puts itself back into the queue
-        (signal.SIGUSR2, STOPPED, TOO_OFTEN, 1, 1, f"{TOO_OFTEN} Give the job more time (--slurm time=MINUTES)"),
+        (
+            signal.SIGUSR2,
+            STOPPED,
+            TOO_OFTEN,
+            1,
+            1,
+            f"{TOO_OFTEN.rstrip('.')}; give the job more time (--slurm time=MINUTES)",
+        ),
     ],
 )
 def test_a_job_that_is_told_to_end(job, tmp_path, requeue, number, outcome, problem, code, calls, error):

@@ -15,7 +15,7 @@ from pretrain.config import PretrainConfig
 from probes.results.labels import short_key
 from synthlang.catalogue import BASE
 from synthlang.config_errors import show_value
-from synthlang.errors import InputError
+from synthlang.errors import InputError, did_you_mean
 
 AXIS_ROOTS = (
     *("source", "init_from", "pretrain", "target_model", "model", "adjust", "finetuned", "transfer", "tasks", "probes"),
@@ -136,16 +136,15 @@ def check_axis(part: str, axis: str, values: Any) -> None:
     """
     if isinstance(values, dict):
         check_named_axis(axis, values)
-    elif not isinstance(values, list):
-        hint = "write a list of values, or labels and the keys that each of them sets"
-        raise InputError(f"must be a list or a mapping, not {show_value(values)}", keys=(axis,), hint=hint, code="type")
     else:
-        check_key(axis, (axis,))
+        check_key(axis, (axis,), is_axis=True)
+        if not isinstance(values, list):
+            hint = "put the value in square brackets"
+            raise InputError(f"must be a list, not {show_value(values)}", keys=(axis,), hint=hint, code="type")
         twice = [text for text, count in Counter(map(_text, values)).items() if count > 1]
         if twice and part == "product":  # In zip, a value may be combined with several values of another axis.
-            raise InputError(
-                f"the value {twice[0]} appears twice", keys=(axis,), hint="write each value once", code="duplicate"
-            )
+            reason = f"the value {twice[0]} is repeated"
+            raise InputError(reason, keys=(axis,), hint="write each value once", code="duplicate")
     if not values:
         raise InputError("the axis has no values", keys=(axis,), hint="give at least one value", code="empty")
 
@@ -156,9 +155,12 @@ def check_named_axis(axis: str, labels: Mapping[Any, Any]) -> None:
     The name must not be empty, reserved, dotted or a key of a cell. Labels must be distinct, not empty and without
     control characters. The changes of a label must be a mapping from keys of a cell to values.
     """
-    if "." in axis or axis in KNOWN_ROOTS:
+    if is_key(axis):
         hint = "write a list of values, or choose a name for the axis that is not a key"
         raise InputError("a key cannot have labels", keys=(axis,), hint=hint, code="type")
+    if "." in axis:
+        hint = "choose a name without a dot"
+        raise InputError("the name of an axis with labels has a dot", keys=(axis,), hint=hint, code="format")
     if not axis.strip():
         raise InputError("an axis has no name", hint="give the axis a name", code="empty")
     if axis in RESERVED:
@@ -182,15 +184,20 @@ def check_named_axis(axis: str, labels: Mapping[Any, Any]) -> None:
             check_key(str(key), (*keys, str(key)))
 
 
-def check_key(key: str, keys: Sequence[str]) -> None:
-    """Raise InputError if a dotted key cannot be a key of a cell. ``keys`` is the place of the key in the grid.
+def check_key(key: str, keys: Sequence[str], is_axis: bool = False) -> None:
+    """Raise InputError if a dotted key cannot be a key of a cell.
 
     The first part must be a known section (KNOWN_ROOTS), and no part may be empty. The keys ``source`` and ``model``
     have no further parts. Keys inside a section are not looked up.
+
+    Args:
+        key: The dotted key.
+        keys: The place of the key in the grid.
+        is_axis: True for an axis, which could also be a name with labels.
     """
     parts = key.split(".")
     if parts[0] not in KNOWN_ROOTS:
-        raise InputError("unknown key", keys=keys, hint=_hint(parts), code="unknown")
+        raise InputError("unknown key", keys=keys, hint=_hint(parts, is_axis), code="unknown")
     if not all(parts):
         raise InputError("a part of the dotted key is empty", keys=keys, hint="remove the extra dot", code="format")
     if parts[0] in ("source", "model") and len(parts) > 1:
@@ -198,13 +205,13 @@ def check_key(key: str, keys: Sequence[str]) -> None:
         raise InputError(reason, keys=keys, hint=f"write {parts[0]} alone", code="unknown")
 
 
-def _hint(parts: list[str]) -> str:
-    """Suggest the key that was probably meant, or the valid first parts of a key."""
+def _hint(parts: list[str], is_axis: bool) -> str:
+    """Suggest the key that was probably meant, or the valid first parts of a key, or labels for an axis."""
     if parts[0] in PretrainConfig.model_fields:
         return f"did you mean {'.'.join(['pretrain', *parts])}?"
-    if len(parts) == 1:
-        return f"give the axis labels, or start the key with one of {', '.join(AXIS_ROOTS)}"
     near = get_close_matches(parts[0], AXIS_ROOTS, 1)
-    if near:
+    if near and len(parts) > 1:
         return f"did you mean {'.'.join([*near, *parts[1:]])}?"
-    return f"start the key with one of {', '.join(AXIS_ROOTS)}"
+    named = is_axis and len(parts) == 1 and parts[0].strip() and parts[0] not in RESERVED
+    labels = "write labels with their keys, as in {LABEL: {KEY: VALUE}}, or " if named else ""
+    return f"{did_you_mean(parts[0], AXIS_ROOTS)}{labels}start the key with one of {', '.join(AXIS_ROOTS)}"

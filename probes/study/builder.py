@@ -258,10 +258,10 @@ class CellBuilder:
         keys = ("probes", name, "checkpoints")
         others = [key for key in ("adjust", "finetuned", "target_model") if draft.sections[key,] is not None]
         if draft.sections["pretrain",] is None or run is None or others:
-            reason = "all needs a pretraining of this study" + (f", without {others[0]}" if others else "")
-            raise InputError(reason, keys=keys, hint="use selected", code="conflict")
+            reason = "'all' needs a pretraining of this study" + (f", without {others[0]}" if others else "")
+            raise InputError(reason, keys=keys, hint="set this key to selected", code="conflict")
         if len(named_steps(run.checkpoints, run.steps)) < 2:
-            reason = "all needs several checkpoints, but the pretraining names only the last one"
+            reason = "'all' needs several checkpoints, but the pretraining names only the last one"
             raise InputError(reason, keys=keys, hint="set pretrain.checkpoints.at, such as {log: 10}", code="missing")
 
     def _data(self, draft: Draft, place: Place) -> dict[str, Any]:
@@ -323,7 +323,7 @@ def _check_parts(draft: Draft) -> None:
     has |= {name: value is not None for name, value in draft.values.items()}
     one = "a cell needs exactly one of the keys pretrain and model", "give one of the two"
     two = "cannot be combined with target_model", "remove one of the two"
-    given = "has no effect on a model that the study does not pretrain", "remove this key, or add pretrain"
+    given = "has no effect on a model that the study does not pretrain", "remove this key, or replace model by pretrain"
     probes = "has no effect without probes", "remove this key, or add a probe"
     rules: tuple[tuple[bool, str, Code, tuple[str, str]], ...] = (
         (has["pretrain"] == has["model"], "pretrain", "conflict", one),

@@ -17,13 +17,13 @@ from probes.study.checks import inputs_of, missing_data, missing_inputs, with_mi
 from probes.study.compare import check_comparisons, comparisons
 from probes.study.config import LearnedConfig, StudyConfig
 from probes.study.graph import graph
-from probes.study.grid import GridPoint
+from probes.study.grid import SHOWN, GridPoint
 from probes.study.inherited import read_study
 from synthlang.config import StrictModel
-from synthlang.errors import InputError
+from synthlang.errors import InputError, did_you_mean
 from synthlang.fingerprint import canonical_json, fingerprint
 from synthlang.smoke import SUFFIX, smaller
-from synthlang.wording import first_few
+from synthlang.wording import enumerated, first_few
 
 
 def load_study(path: Path, assignments: list[str], smoke: bool = False) -> tuple[StudyConfig, list[Cell]]:
@@ -133,7 +133,8 @@ def expand(study: StudyConfig, path: Path | None = None, assignments: Sequence[s
 def _expanded(study: StudyConfig, path: Path | None, assignments: Sequence[str]) -> list[Cell]:
     points = study.grid.points()
     if not points:
-        raise InputError("every cell is excluded", keys="grid", hint="remove entries from grid.exclude", code="empty")
+        hint = "change or remove an entry"
+        raise InputError("every cell is excluded", keys="grid.exclude", hint=hint, code="empty")
     check_not_hidden(points, assignments)
     build = CellBuilder(study, path, assignments)
     cells = _built(build, points)
@@ -209,20 +210,20 @@ def _check_criterion(study: StudyConfig, cells: Sequence[Cell]) -> None:
     tasks = dict.fromkeys(name for cell in cells for name in cell.tasks)
     for name in limits if isinstance(limits, dict) else ():
         if name not in tasks:
-            hint = f"choose one of {', '.join(tasks)}" if tasks else "remove this limit"
+            hint = f"{did_you_mean(name, tasks)}choose one of {', '.join(tasks)}" if tasks else "remove this limit"
             raise InputError("no cell has this task", keys=("learned", "sup", name), hint=hint, code="unknown")
 
 
 def check_not_hidden(points: Sequence[GridPoint], assignments: Sequence[str]) -> None:
     """Raise InputError if an assignment has no effect, because an axis sets its key or section in each cell."""
     for key in (assignment.partition("=")[0] for assignment in assignments):
-        axes = [
-            next((s.axis for c in point.choices for s in c.settings if f"{key}.".startswith(f"{s.key}.")), None)
-            for point in points
-        ]
-        if all(axis is not None for axis in axes):
-            reason = f"changes nothing: the axis {axes[0]!r} sets this key in every cell"
-            raise InputError(reason, f"--set {key}", hint="set the values of the axis instead", code="no_effect")
+        found = [next((s for s in point.settings if f"{key}.".startswith(f"{s.key}.")), None) for point in points]
+        axes = list(dict.fromkeys(setting.axis for setting in found if setting is not None))
+        if None not in found:
+            reason = f"has no effect, because the grid sets {key} in every cell"
+            named = enumerated([repr(axis) for axis in axes])
+            hint = f"change the {'axis' if len(axes) == 1 else 'axes'} {named} instead"
+            raise InputError(reason, f"--set {key}", hint=hint, code="no_effect")
 
 
 def _settings(cell: Cell, keys: StageKeys) -> str:
@@ -244,22 +245,22 @@ def _check_distinct(cells: list[Cell], keys: StageKeys, included: int) -> None:
     for number, cell in enumerate(cells):
         first = equal.setdefault(_settings(cell, keys), number)
         other = cells[first]
-        if first < number and number >= included:
-            what = "a cell of the product" if first < included else f"grid.include.{first - included}"
-            place = ("grid", "include", str(number - included))
-            raise InputError(f"repeats {what}: {other.name}", keys=place, hint="remove this entry", code="duplicate")
+        is_entry = number >= included
+        place = ("grid", "include", str(number - included)) if is_entry else ("grid",)
+        hint = "remove this entry" if is_entry else "remove or exclude one of them"
         if first < number:
-            reason = f"two cells are the same: {other.name!r} and {cell.name!r} have equal settings"
-            raise InputError(reason, keys="grid", hint="remove or exclude one of them", code="duplicate")
+            entry = f" of grid.include.{first - included}" if first >= included else ""
+            reason = f"two cells are the same: {other.name!r}{entry} and {cell.name!r} have equal settings"
+            raise InputError(reason, keys=place, hint=hint, code="duplicate")
         other = cells[alike.setdefault(canonical_json(graph([cell], [0], keys).of_cell[cell.name]), number)]
         if other is not cell:
             one, two = other.overrides, cell.overrides
-            differ = ", ".join(key for key in {**one, **two} if one.get(key, ...) != two.get(key, ...))
+            differing = [key for key in {**one, **two} if one.get(key, ...) != two.get(key, ...)]
+            differ = f"{first_few(differing, SHOWN)}, which {'does' if len(differing) == 1 else 'do'}"
             reason = (
-                f"two cells are the same: {other.name!r} and {cell.name!r} differ only in {differ}, which does not "
-                f"affect their results"
+                f"two cells are the same: {other.name!r} and {cell.name!r} differ only in {differ} not affect results"
             )
-            raise InputError(reason, keys="grid", hint="remove or exclude one of them", code="duplicate")
+            raise InputError(reason, keys=place, hint=hint, code="duplicate")
 
 
 def _check_labels(points: list[GridPoint]) -> None:
@@ -270,10 +271,10 @@ def _check_labels(points: list[GridPoint]) -> None:
     """
     count = Counter(tuple(sorted(point.labels.items())) for point in points)
     first: dict[tuple[tuple[str, str], ...], tuple[GridPoint, list[Choice]]] = {}
-    hint = "give one of them another label"
+    hint = "give one of the two cells another label"
     for point in points:
         if count[tuple(sorted(point.labels.items()))] > 1:
-            reason = f"two cells have the same labels, {point.full_name}, so their results could not be told apart"
+            reason = f"two cells have the same labels, {point.full_name}, so their results cannot be distinguished"
             raise InputError(reason, keys="grid", hint=hint, code="duplicate")
         choices = [choice for choice in point.choices if not is_seed(choice.axis)]
         other, other_choices = first.setdefault(tuple(sorted((c.axis, c.label) for c in choices)), (point, choices))
@@ -302,10 +303,6 @@ def _distinctly_named(cells: list[Cell], points: list[GridPoint], study: StudyCo
             number[name] += 1
             names[i] = f"{name} ({number[name]})"
     return [replace(cell, name=name) for cell, name in zip(cells, names, strict=True)]
-
-
-SHOWN = 20
-"""Largest number of labels of an axis that an error names."""
 
 
 def selected(cells: Sequence[Cell], only: Sequence[str]) -> set[str]:
@@ -339,8 +336,13 @@ def _matching(cells: Sequence[Cell], text: str) -> set[str]:
     ):
         return found
     labels = {axis: list(dict.fromkeys(c.labels[axis] for c in cells if axis in c.labels)) for axis in axes}
-    known = "; ".join(f"{axis_titles(axes)[axis]}: {first_few(of, SHOWN)}" for axis, of in labels.items())
-    hint = f"choose AXIS=LABEL from {known}" if known else f"choose {cells[0].name}, the only cell"
+    titles = {axis: title.replace(" ", "_") for axis, title in axis_titles(axes).items()}
+    known = "; ".join(f"{titles[axis]}: {first_few(of, SHOWN)}" for axis, of in labels.items())
+    hint = (
+        f"choose AXIS=LABEL from {known}"
+        if known
+        else f"leave the option out, because {cells[0].name} is the only cell"
+    )
     raise InputError("matches no cell", f"--only {text}", hint=hint, code="unknown")
 
 

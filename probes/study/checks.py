@@ -34,7 +34,7 @@ def check_cells(cells: Sequence[Cell]) -> None:
         if error is not None:
             alike = sum(str(other) == str(error) for other in errors)
             others = f" and {plural(alike, 'other cell')}" if alike else ""
-            placed = in_cell(error, f"{cells[number].name}{others}")
+            placed = in_cell(error, f"cell {cells[number].name}{others}")
             raise with_missing(placed, missing_inputs(cells)) from error
 
 
@@ -45,7 +45,7 @@ def with_missing(error: InputError, absent: Sequence[str]) -> InputError:
         error: The error, which is changed and returned.
         absent: Paths of all missing files and folders.
     """
-    if error.code == "missing" and len(absent) > 1:
+    if error.absent and len(absent) > 1:
         error.hint = f"add the {len(absent)} missing inputs: {', '.join(absent)}"
     return error
 
@@ -71,7 +71,7 @@ def missing_data(absent: Sequence[str]) -> MissingDataError | None:
         return None
     found = {item.name: item for item in items(names, Path(ROOT))}
     others = [path for path in absent if name_of(path) is None]
-    more = f", and the inputs {', '.join(others)}" if others else ""
+    more = f", and the input{'s' * (len(others) > 1)} {', '.join(others)}" if others else ""
     state = "missing or incomplete" if any(found[name].lacks for name in names) else "missing"
     reason = f"{plural(len(names), 'data set')} of the study {'is' if len(names) == 1 else 'are'} {state}: "
     hint = f"run: synthlang data fetch {' '.join(names)}"

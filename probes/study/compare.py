@@ -8,14 +8,15 @@ from typing import Any, TypeVar
 
 from probes.results.labels import is_label, is_seed
 from probes.study.axes import label_of
+from probes.study.grid import SHOWN
 from synthlang.config_errors import show_value
 from synthlang.errors import InputError, did_you_mean
-from synthlang.wording import plural
+from synthlang.wording import first_few, plural
 
 T = TypeVar("T")
 Labels = Mapping[str, str]
 """Axis → label."""
-FORM = "write two labels of one axis, as in {AXIS: [A, B]}, or of two axes for their interaction"
+FORM = "write two labels for one axis, as in {AXIS: [A, B]}, or for two axes and their interaction"
 
 
 @dataclass(frozen=True)
@@ -68,12 +69,17 @@ def comparisons(entries: Sequence[Any]) -> list[Comparison]:
     ({'order': 'free', 'marking': 'case'}, {'order': 'free', 'marking': 'none'})
 
     Raises:
-        InputError: An entry does not have the form of a comparison, has equal conditions, or is a mapping that names an
-            axis of seeds. The number of the entry, from 0, comes first in the keys of the error.
+        InputError: An entry does not have the form of a comparison, has equal conditions, or names an axis of seeds.
+            The number of the entry, from 0, comes first in the keys of the error.
     """
     found = []
     for number, entry in enumerate(entries):
         try:
+            sides = entry if isinstance(entry, list) else [entry]
+            if seeds := [axis for side in sides for axis in side if is_seed(axis)]:
+                reason = "an axis of seeds cannot be compared, because models with equal seeds are paired"
+                hint = "remove this axis, or name another one"
+                raise InputError(reason, keys=seeds[0], hint=hint, code="conflict")
             found.append(_pair(entry) if isinstance(entry, list) else _crossed(entry))
         except InputError as error:
             raise error.inside(str(number)) from error
@@ -83,9 +89,6 @@ def comparisons(entries: Sequence[Any]) -> list[Comparison]:
 def _crossed(entry: Mapping[str, Any]) -> Comparison:
     """Return the comparison of an entry in which one axis or two axes have two labels."""
     for axis, labels in entry.items():
-        if is_seed(axis):
-            reason = "an axis of seeds cannot be compared, because models with equal seeds are paired"
-            raise InputError(reason, keys=axis, hint="remove this axis", code="conflict")
         if isinstance(labels, list) and (len(labels) != 2 or _label(labels[0]) == _label(labels[1])):
             raise InputError(
                 f"{show_value(labels)} is not a pair of different labels", keys=axis, hint=FORM, code="range"
@@ -93,7 +96,8 @@ def _crossed(entry: Mapping[str, Any]) -> Comparison:
     fixed = {axis: _label(label) for axis, label in entry.items() if not isinstance(label, list)}
     varied = [(axis, [*map(_label, labels)]) for axis, labels in entry.items() if isinstance(labels, list)]
     if len(varied) not in (1, 2):
-        raise InputError(f"{len(varied)} axes have two labels, but one or two must", hint=FORM, code="range")
+        reason = f"has {len(varied) or 'no'} axes with two labels, but must have one or two of them"
+        raise InputError(reason, hint=FORM, code="range")
     (axis, labels), *others = varied
     outer = [{other: label} for other, of_other in others for label in of_other] or [{}]
     return Comparison(tuple({**fixed, axis: label, **more} for more in outer for label in labels))
@@ -107,7 +111,8 @@ def _pair(entry: Sequence[Mapping[str, Any]]) -> Comparison:
     first, second = ({axis: _label(label) for axis, label in side.items()} for side in entry)
     if first.keys() != second.keys() or first == second:
         hint = "name the same axes in both, with different labels for at least one axis"
-        raise InputError("the two conditions are equal, or name different axes", hint=hint, code="conflict")
+        reason = "the two conditions are equal" if first == second else "the two conditions name different axes"
+        raise InputError(reason, hint=hint, code="conflict")
     return Comparison((first, second))
 
 
@@ -131,13 +136,14 @@ def check_comparisons(entries: Sequence[Any], cells: Sequence[Labels]) -> None:
         keys = ("compare", str(number))
         for axis, label in (item for side in comparison.sides for item in side.items()):
             if axis not in known:
-                names = f"choose one of {', '.join(known)}" if known else "add an axis to the grid"
-                hint = f"{did_you_mean(axis, list(known))}{names}"
+                names = [name for name in known if not is_seed(name)]
+                choice = f"choose one of {first_few(names, SHOWN)}" if names else "add an axis to the grid"
+                hint = f"{did_you_mean(axis, names)}{choice}"
                 raise InputError("unknown axis", keys=(*keys, axis), hint=hint, code="unknown")
             if not any(is_label(one, label) for one in known[axis]):
-                hint = f"{did_you_mean(label, list(known[axis]))}choose one of {', '.join(known[axis])}"
+                hint = f"{did_you_mean(label, known[axis])}choose one of {first_few([*known[axis]], SHOWN)}"
                 raise InputError(f"unknown label {label!r}", keys=(*keys, axis), hint=hint, code="unknown")
         if not any(comparison.matched(conditions, lambda labels: labels)):
-            reason = "the grid does not have all conditions of the comparison"
+            reason = "the grid has no cells that have the compared labels and agree in all other axes"
             hint = "change the comparison, or add the missing cells"
             raise InputError(reason, keys=keys, hint=hint, code="no_effect")

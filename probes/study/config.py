@@ -12,11 +12,12 @@ from probes.claims.papers import read_claims, read_tables
 from probes.results.curves import Threshold
 from probes.study.axes import RENAMED
 from probes.study.compare import comparisons
-from probes.study.grid import GridConfig
+from probes.study.grid import SHOWN, GridConfig
 from synthlang.config import StrictModel
 from synthlang.errors import InputError, did_you_mean
 from synthlang.files import safe_name, user_path
 from synthlang.fingerprint import fingerprint
+from synthlang.wording import first_few
 
 FORMAT = 3  # increment when the same file gives other cells
 Keep = Literal["checkpoints", "final", "results"]  # ordered from the policy that keeps most
@@ -108,7 +109,7 @@ class StudyConfig(StrictModel):
     def _has_cells(self) -> StudyConfig:
         """Check that a grid has an axis. A study without a grid is one cell."""
         if "grid" in self.model_fields_set and not (self.grid.product or self.grid.zip or self.grid.include):
-            hint = "add an axis, or leave out grid for a study of one cell"
+            hint = "add an axis, or write grid: null for a study of one cell"
             raise InputError("the grid has no axis", keys="grid.product", hint=hint, code="empty")
         return self
 
@@ -137,16 +138,19 @@ class StudyConfig(StrictModel):
     def _several_models(cls, value: int | dict[str, int] | None) -> int | dict[str, int] | None:
         for claim, models in value.items() if isinstance(value, dict) else [(None, value)]:
             if models is not None and models < 2:
-                reason = f"must be at least 2, not {models}, because a claim is judged on several models"
-                raise InputError(reason, keys=[claim] if claim else [], hint="plan more models", code="range")
+                reason = f"must be at least 2, not {models}, because a claim is tested on several models"
+                raise InputError(reason, keys=[claim] if claim else [], hint="plan more seeds", code="range")
         return value
 
     @field_validator("seeds")
     @classmethod
     def _distinct(cls, value: list[int]) -> list[int]:
-        if len(set(value)) < len(value) or min(value) < 0 or max(value) > LARGEST:
-            hint = f"write different numbers from 0 to {LARGEST}"
-            raise InputError(f"one of the seeds {value} is repeated or out of range", hint=hint, code="range")
+        for number, seed in enumerate(value):
+            if not 0 <= seed <= LARGEST:
+                raise InputError(f"must be from 0 to {LARGEST}, not {seed}", keys=[str(number)], code="range")
+            if seed in value[:number]:
+                hint = "write each seed once"
+                raise InputError(f"repeats the seed {seed}", keys=[str(number)], hint=hint, code="duplicate")
         return value
 
     def contains(self, content: str) -> None:
@@ -168,7 +172,8 @@ class StudyConfig(StrictModel):
         known = [claim.id for name in self.claims for claim in read_claims(name, folder)]
         for claim in self.planned if isinstance(self.planned, dict) else ():
             if claim not in known:
-                hint = f"{did_you_mean(claim, known)}name a claim of the files under claims"
+                choice = f"choose one of {first_few(known, SHOWN)}" if known else "add the file of the claim to claims"
+                hint = f"{did_you_mean(claim, known)}{choice}"
                 raise InputError("is not a claim of this study", keys=["planned", claim], hint=hint, code="unknown")
         named = {"paper": tuple(_absolute(name, folder) for name in self.papers) or None}
         return self.model_copy(update={**named, "claims": tuple(_absolute(name, folder) for name in self.claims)})
@@ -190,9 +195,9 @@ def check_part_name(root: str, name: str) -> None:
 
     The name must be a safe file name without a dot. Some names of probes are reserved (OF_RUNS).
     """
-    safe_name(name, "name of a task or probe")
+    safe_name(name, f"{root.removesuffix('s')} name")
     if "." in name:
-        reason = f"the name {name!r} has a dot, so an axis cannot name its keys"
+        reason = f"the name {name!r} has a dot, which separates keys"
         raise InputError(reason, hint="choose a name without a dot", code="format")
     if root == "probes" and name in OF_RUNS:
         reason = f"the name {name!r} is reserved for {OF_RUNS[name]}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import Any
 
 from probes.study.axes import RENAMED, Setting
@@ -75,7 +74,10 @@ class Section:
                 list.
         """
         whole: dict[str, Any] = merged(read(self.base), self.own)
-        return reduce(lambda data, change: assigned(data, *change), self.changes, whole)
+        for keys, value in self.changes:
+            with inside(*keys):
+                whole = assigned(whole, keys, value)
+        return whole
 
     def sets(self, *keys: str) -> bool:
         """Return whether the study or the grid itself, and not only a base file, sets the value at nested ``keys``."""
@@ -131,7 +133,7 @@ class Draft:
                 raise InputError(f"must be a mapping, not {show_value(value)}", hint=hint, code="type")
             self.sections = {place: section for place, section in self.sections.items() if place[0] != root}
             for name, part in value.items():
-                self._replace((root, str(name)), part)
+                self._replace((root, str(name)), part, str(name))
             self.default_task = self.default_task and root != "tasks"
         else:
             length = 2 if root in NAMED else 1
@@ -139,22 +141,25 @@ class Draft:
 
     def _change(self, place: Place, keys: Keys, value: Any) -> None:
         if not keys:
-            if value is None and place == ("transfer",):
-                hint = "write tasks: {} for a study without tasks"
-                raise InputError("must be a mapping, not null", hint=hint, code="type")
+            if place == ("transfer",) and not isinstance(value, dict):
+                hint = "write keys with values, or tasks: {} for no tasks"
+                raise InputError(f"must be a mapping, not {show_value(value)}", hint=hint, code="type")
             self._replace(place, value)
             return
         section = self.sections.get(place)
         if section is None:
             known = ", ".join(name for root, *rest in self.sections for name in rest if root == place[0])
-            hint = f"add this section, or name one of {known}" if known else "add this section to the study"
-            raise InputError(f"the study has no section {'.'.join(place)}", hint=hint, code="missing")
+            names = f" name one of {known}," if known else ""
+            hint = f"add this section to the study,{names} or exclude this cell"
+            raise InputError(f"this cell has no section {'.'.join(place)}", hint=hint, code="missing")
         self.sections[place] = section.changed(keys, value)
 
-    def _replace(self, place: Place, value: Any) -> None:
+    def _replace(self, place: Place, value: Any, *keys: str) -> None:
+        """Replace a section. ``keys`` lead to the value in the value of the axis."""
         if place[0] in NAMED:
             check_part_name(*place)
-        self.sections[place] = Section.of(value)
+        with inside(*keys):
+            self.sections[place] = Section.of(value)
         self.default_task = self.default_task and place[0] != "tasks"
 
     def names(self, root: str) -> list[str]:

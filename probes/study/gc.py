@@ -261,9 +261,10 @@ def check_weights(stages: Sequence[Stage], done: Collection[str], store: Store) 
             if parent.key not in lost:
                 lost[parent.key] = kept_of(run)
             if _reads_lost(stage, lost[parent.key]):
-                at_step = isinstance(stage, ProbeStage) and stage.step is not None
-                key = "checkpoints to selected" if at_step else "words.checkpoints to false"
-                less = f", or set {key}" if lost[parent.key] == "final" else ""
+                less = ""
+                if isinstance(stage, ProbeStage) and lost[parent.key] == "final":
+                    key = "words.checkpoints to false" if stage.step is None else "checkpoints to selected"
+                    less = f", or set probes.{stage.name}.{key}"
                 raise InputError(
                     f"{stage.label} needs weights that synthlang gc deleted (policy {lost[parent.key]})",
                     run,

@@ -26,10 +26,13 @@ from synthlang.config import StrictModel, assigned, override
 from synthlang.config_errors import show_value
 from synthlang.errors import InputError, did_you_mean
 from synthlang.rng import key_of, permutation
+from synthlang.wording import enumerated, first_few
 
 Axes = Mapping[str, Sequence[Choice]]
 LabelsOfValues = Mapping[str, Mapping[str, str]]
 """Dotted key → value as JSON → label."""
+SHOWN = 20
+"""Largest number of axes, or of labels of an axis, that an error names."""
 
 
 @dataclass(frozen=True)
@@ -115,9 +118,10 @@ class GridConfig(StrictModel):
                 except InputError as error:
                     raise error.inside(part) from error
         if len({len(values) for values in self.zip.values()}) > 1:
-            lengths = ", ".join(f"{axis} has {len(values)}" for axis, values in self.zip.items())
+            lengths = first_few([f"{axis} has {len(values)}" for axis, values in self.zip.items()], SHOWN)
+            reason = f"the axes have different numbers of values ({lengths})"
             hint = "give all axes the same number of values"
-            raise InputError(f"the lists have different lengths ({lengths})", keys="zip", hint=hint, code="conflict")
+            raise InputError(reason, keys="zip", hint=hint, code="conflict")
         if both := self.product.keys() & self.zip.keys():
             reason = "the axis appears in both product and zip"
             raise InputError(reason, keys=("zip", min(both)), hint="remove one of them", code="duplicate")
@@ -165,12 +169,13 @@ class GridConfig(StrictModel):
 def _excluded(points: Sequence[GridPoint], axes: Axes, entry: Mapping[str, Any], keys: Sequence[str]) -> set[int]:
     """Return the indices of the points that match every axis of an entry of ``exclude``. ``keys`` is its place."""
     if not entry:
-        raise InputError("the entry is empty", keys=keys, hint="give at least one axis to match", code="empty")
+        raise InputError("the entry is empty", keys=keys, hint="name an axis, or remove this entry", code="empty")
     wanted = {axis: {choice.label for choice in _named(axes, axis, value, keys)} for axis, value in entry.items()}
     found = {i for i, point in enumerate(points) if all(point.labels[a] in labels for a, labels in wanted.items())}
     if not found:
-        shown = ", ".join(f"{axis}: {value}" for axis, value in entry.items())
-        raise InputError(f"no cell has {shown}", keys=keys, hint="change or remove this entry", code="no_effect")
+        shown = enumerated([f"{axis}: {show_value(value)}" for axis, value in entry.items()])
+        reason = f"no combination of product and zip has {shown}"
+        raise InputError(reason, keys=keys, hint="change or remove this entry", code="no_effect")
     return found
 
 
@@ -181,20 +186,24 @@ def _named(axes: Axes, axis: str, value: Any, keys: Sequence[str]) -> list[Choic
         InputError: The grid has no such axis, or the axis has no such value or label.
     """
     if axis not in axes:
-        hint = f"choose one of {', '.join(axes)}" if axes else "add an axis to the grid"
+        hint = f"{did_you_mean(axis, axes)}choose one of {first_few([*axes], SHOWN)}"
+        hint = hint if axes else "remove this entry, because product and zip are empty"
         raise InputError("unknown axis", keys=(*keys, axis), hint=hint, code="unknown")
     found = [choice for choice in axes[axis] if is_value(choice.value, value)]
     found = found or [choice for choice in axes[axis] if choice.label == str(value)]
     if not found:
-        hint = f"choose one of {', '.join(choice.label for choice in axes[axis])}"
-        raise InputError(f"unknown value {show_value(value)}", keys=(*keys, axis), hint=hint, code="unknown")
+        labels = [choice.label for choice in axes[axis]]
+        near = did_you_mean(value, labels) if isinstance(value, str) else ""
+        hint = f"{near}choose one of {first_few(labels, SHOWN)}"
+        reason = f"{show_value(value)} is not a value of this axis"
+        raise InputError(reason, keys=(*keys, axis), hint=hint, code="unknown")
     return found
 
 
 def _included(axes: Axes, entry: Mapping[str, Any], labels: LabelsOfValues, keys: Sequence[str]) -> GridPoint:
     """Return the combination of an entry of ``include``. Axes come in the order of the grid, then other keys."""
     if not entry:
-        raise InputError("the entry is empty", keys=keys, hint="give at least one value of the cell", code="empty")
+        raise InputError("the entry is empty", keys=keys, hint="give a value, or remove this entry", code="empty")
     place = {axis: number for number, axis in enumerate(axes)}
     names = sorted(entry, key=lambda axis: place.get(axis, len(place)))
     return GridPoint(tuple(_choice(axes, axis, entry[axis], labels, keys) for axis in names))
@@ -211,7 +220,7 @@ def _choice(axes: Axes, axis: str, value: Any, labels: LabelsOfValues, keys: Seq
                 raise InputError(reason, keys=(axis,), hint="write one label with the keys that it sets", code="range")
             check_named_axis(axis, value)
             return labelled(axis, *next(iter(value.items())))
-        check_key(axis, (axis,))
+        check_key(axis, (axis,), is_axis=True)
     except InputError as error:
         raise error.inside(*keys) from error
     return plain(axis, value, labels[axis])
@@ -265,10 +274,9 @@ def _without(name: str, place: Sequence[str], data: Mapping[str, Any]) -> dict[s
     known = keys_at(place, data)
     if name not in known and len(place) > 2:
         labels = [str(label) for label in known]
-        hint = did_you_mean(name, labels) + (
-            f"choose one of {', '.join(labels)}" if labels else "remove this assignment"
-        )
-        raise InputError(f"unknown label {name!r}", "--set", keys=place, hint=hint, code="unknown")
+        known_labels = f"choose one of {first_few(labels, SHOWN)}" if labels else "remove this assignment"
+        hint = did_you_mean(name, labels) + known_labels
+        raise InputError(f"has no label {name!r}", "--set", keys=place, hint=hint, code="unknown")
     return {key: of for key, of in known.items() if key != name}
 
 

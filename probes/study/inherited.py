@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from probes.study.config import StudyConfig
-from probes.study.grid import PARTS, GridConfig, keys_at, with_assignments
+from probes.study.grid import PARTS, SHOWN, GridConfig, keys_at, with_assignments
 from synthlang.catalogue import BASE, load_bases, load_yaml
 from synthlang.config import assigned, parse
 from synthlang.errors import InputError, did_you_mean
 from synthlang.files import user_path
 from synthlang.strict_yaml import read_yaml
+from synthlang.wording import first_few
 
 OF_ITS_OWN = ("title", "pool", "paper", "claims", "planned", "compare")
 """Keys that are not inherited, because they describe only the study in which they are set."""
@@ -71,10 +72,10 @@ def _without(place: Place, data: dict[str, Any], base: Mapping[str, Any]) -> dic
     *section, gone = place
     known = [str(name) for name in keys_at(section, base)]
     if gone not in known:
-        hint = did_you_mean(gone, known) + (f"choose one of {', '.join(known)}" if known else "remove this key")
-        raise InputError(
-            "is null, but the base has nothing of this name to leave out", keys=place, hint=hint, code="unknown"
-        )
+        names = f"name one of {first_few(known, SHOWN)}, or " if known and section else ""
+        hint = f"{did_you_mean(gone, known)}{names}remove this key"
+        reason = "is null, but the base has nothing of this name to leave out"
+        raise InputError(reason, keys=place, hint=hint, code="unknown")
     left = {name: value for name, value in keys_at(section, data).items() if str(name) != gone}
     whole: dict[str, Any] = assigned(data, section, left)
     return whole

@@ -18,7 +18,7 @@ def write_new_study(path: Path) -> None:
         InputError: The path exists, or cannot be written.
     """
     if path.exists():
-        raise InputError("exists already", path, hint="give --init another file", code="exists")
+        raise InputError("exists already", path, hint="name another file", code="exists")
     text = (folder() / TEMPLATE).read_text(encoding="utf-8")
     with atomic_file(path, "w") as handle:
         handle.write(text.replace("FILE", str(path)))

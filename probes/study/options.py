@@ -88,9 +88,7 @@ class SearchOptions:
         least = (("--trials", self.trials, 1), ("--first-rung", self.first_rung, 1), ("--reduction", self.reduction, 2))
         for option, value, minimum in least:
             if value is not None and value < minimum:
-                raise InputError(
-                    f"must be at least {minimum}, not {value}", option, hint="give a larger number", code="range"
-                )
+                raise InputError(f"must be at least {minimum}, not {value}", option, code="range")
 
     def rungs(self, steps: int) -> list[int]:
         """Return the rungs of a run of ``steps`` steps: the steps before the end at which trials are compared.

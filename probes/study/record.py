@@ -23,7 +23,7 @@ from synthlang.fingerprint import fingerprint
 from synthlang.store import Store
 
 FORMAT = 2
-OTHER_FOLDER = "choose another folder"
+OTHER_FOLDER, OTHER_STORE = "name another folder with --out", "name another folder with --store"
 STORE_FORMAT = 3
 STUDY, STUDIES, STAGES, LOGS = "study.json", "studies.json", "stages", "logs"
 KEYS = {"name", "fingerprint", "cells", "seconds", "config", "store"}
@@ -103,9 +103,11 @@ def read_record(folder: Path) -> dict[str, Any]:
     record = read_json(path)
     if isinstance(record, dict) and "fingerprint" in record and record.get("format", 1) != FORMAT:
         reason = f"has format {record.get('format', 1)}, but this version of synthlang reads format {FORMAT}"
-        raise InputError(reason, path, hint="run the study again in another folder", code="format")
+        hint = "use the version of synthlang that wrote this file, or run the study again in another folder"
+        raise InputError(reason, path, hint=hint, code="format")
     if not isinstance(record, dict) or not record.keys() >= KEYS:
-        raise InputError("is not the record of a study", path, hint=OTHER_FOLDER, code="format")
+        hint = "restore the file, or name another folder"
+        raise InputError("is not the record of a study", path, hint=hint, code="format")
     return record
 
 
@@ -139,25 +141,25 @@ def check_folder(folder: Path, study: StudyConfig) -> dict[str, Any] | None:
     if (folder / STUDY).exists():
         record = read_record(folder)
         if record["name"] != study.name:
-            reason = f"holds another study ({record['name']}, {record['fingerprint']})"
+            reason = f"holds another study, {record['name']!r}"
             raise InputError(reason, folder, hint=OTHER_FOLDER, code="exists")
         return record
-    _check_ours(folder, (STAGES,), "is not empty and holds no study")
+    _check_ours(folder, (STAGES,), "is not empty and holds no study", OTHER_FOLDER)
     if (folder / STAGES).is_dir() and not (folder / STAGES / STUDIES).exists():
-        _check_ours(folder / STAGES, (), "is not empty and holds no store")
+        _check_ours(folder / STAGES, (), "is not empty and holds no store", OTHER_FOLDER)
     return None
 
 
-def _check_ours(folder: Path, ours: Collection[str], problem: str) -> None:
+def _check_ours(folder: Path, ours: Collection[str], problem: str, hint: str) -> None:
     """Raise InputError if a path is a file, or a folder with files besides ``ours`` and leftovers of killed studies."""
     if not folder.exists():
         return
     if not folder.is_dir():
-        raise InputError("is a file, not a folder", folder, hint=OTHER_FOLDER, code="exists")
+        raise InputError("is a file, not a folder", folder, hint=hint, code="exists")
     if any(
         path.name not in ours and not path.name.startswith((TEMPORARY, LOCK, Store.LOCKS)) for path in folder.iterdir()
     ):
-        raise InputError(problem, folder, hint=OTHER_FOLDER, code="exists")
+        raise InputError(problem, folder, hint=hint, code="exists")
 
 
 def check_can_write(folder: Path, what: str, otherwise: str) -> None:
@@ -170,7 +172,8 @@ def check_can_write(folder: Path, what: str, otherwise: str) -> None:
     """
     there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
     if not there.is_dir():
-        raise InputError(f"{what} cannot be here: {there} is a file", folder, hint=otherwise, code="exists")
+        reason = f"{what} cannot be here, because {there} is a file"
+        raise InputError(reason, folder, hint=otherwise, code="exists")
     if not os.access(there, os.W_OK | os.X_OK):
         reason = f"{what} cannot be written (no permission, or a read-only file system)"
         raise InputError(reason, folder, hint=otherwise, code="failed")
@@ -182,9 +185,9 @@ def check_store(root: Path) -> None:
         _studies(root)
     elif any(root.glob("pretrain-*")):
         reason = f"is a store of an older format, but this version of synthlang reads format {STORE_FORMAT}"
-        raise InputError(reason, root, hint=OTHER_FOLDER, code="format")
+        raise InputError(reason, root, hint=OTHER_STORE, code="format")
     else:
-        _check_ours(root, (), "is not empty and holds no store")
+        _check_ours(root, (), "is not empty and holds no store", OTHER_STORE)
 
 
 def studies_of(root: Path) -> list[Path]:
@@ -199,10 +202,13 @@ def studies_of(root: Path) -> list[Path]:
 
 def _studies(root: Path) -> list[str]:
     data = read_json(root / STUDIES)
-    if not isinstance(data, dict) or data.get("format") != STORE_FORMAT or not isinstance(data.get("studies"), list):
-        number = data.get("format") if isinstance(data, dict) else None
-        reason = f"is a store of format {number}, but this version of synthlang reads format {STORE_FORMAT}"
-        raise InputError(reason, root, hint=OTHER_FOLDER, code="format")
+    if not isinstance(data, dict) or not isinstance(data.get("studies"), list):
+        hint = "restore the file"
+        raise InputError("is not the list of the studies of a store", root / STUDIES, hint=hint, code="format")
+    if data.get("format") != STORE_FORMAT:
+        reason = f"is a store of format {data.get('format')}, but this version of synthlang reads format {STORE_FORMAT}"
+        hint = "use the version of synthlang that made the store, or run the study with another --store"
+        raise InputError(reason, root, hint=hint, code="format")
     return [str(name) for name in data["studies"]]
 
 

@@ -21,7 +21,7 @@ from probes.stages.base import Stage, StageKeys
 from probes.stages.content_hashes import ContentHashes
 from probes.stages.done import damage, is_done, seconds_of
 from probes.stages.shared_finetunes import SharedFinetunes
-from probes.study.cell import Cell
+from probes.study.cell import Cell, in_cell
 from probes.study.cells import selected
 from probes.study.common_settings import common_settings, describe_changes
 from probes.study.config import StudyConfig
@@ -47,7 +47,6 @@ from probes.study.record import (
 from probes.study.schedule import Schedule
 from probes.study.stage_folders import folder_name, stages_read
 from probes.study.time_left import TimeLeft
-from synthlang.errors import InputError
 from synthlang.files import only_writer, write_json
 from synthlang.progress import Report, Say, silent, unheard
 from synthlang.store import Store
@@ -152,8 +151,10 @@ class StudyRun:
         """
         contents = (content for key in keys for content in self.graph.stages[key].contents(self.digests))
         if problem := next((content.error for content in contents if content.error), None):
-            reason = f"cell {cell} has results, but one of its inputs cannot be read: {problem}"
-            raise InputError(reason, hint="restore the file or folder", code="missing")
+            placed = in_cell(problem, f"cell {cell}")
+            placed.reason = f"has results, but one of its inputs cannot be read: {placed.reason}"
+            placed.hint = "restore the file or folder" if problem.absent else problem.hint
+            raise placed
 
     def look(self) -> None:
         """Update the set of finished stages from the store.

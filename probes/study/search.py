@@ -74,10 +74,13 @@ class Search:
         if study.grid.zip:
             hint = "write these axes as one axis of grid.product with labels"
             raise InputError("a search cannot draw from zip", path, keys="grid.zip", hint=hint, code="unsupported")
-        points = study.grid.model_copy(update={"sample": None, "include": []}).points()
+        try:
+            points = study.grid.model_copy(update={"sample": None, "include": []}).points()
+        except InputError as error:
+            raise error.inside(path=path) from error
         if not points:
-            hint = "remove entries from grid.exclude"
-            raise InputError("every combination is excluded", path, keys="grid", hint=hint, code="empty")
+            hint = "change or remove an entry"
+            raise InputError("every combination is excluded", path, keys="grid.exclude", hint=hint, code="empty")
         self._points = {tuple(sorted(point.labels.items())): point for point in points}
         labels = [point.labels for point in points]
         self.space = {axis: list(dict.fromkeys(found[axis] for found in labels)) for axis in labels[0]}
@@ -171,7 +174,7 @@ class Search:
                 f"perplexity is not measured at step {wrong[0]}, which is a rung",
                 f"{self._build.path} cell {cell.name}",
                 keys="pretrain.validation.every",
-                hint=f"set this key to {self.options.first_rung} or a divisor of it",
+                hint=f"set this key to {self.options.first_rung}, or to a divisor of this number",
                 code="conflict",
             )
         keys = StageKeys(ContentHashes(self.store))
@@ -245,7 +248,7 @@ class Search:
             hint = "set pretrain.validation.every so that this step is measured"
             raise InputError(f"{stage.label} has no perplexity at step {at}", hint=hint, code="missing")
         if not math.isfinite(value):
-            hint = "leave such settings out, for example a high pretrain.optimizer.learning_rate"
+            hint = "remove the cause from the grid, for example a high pretrain.optimizer.learning_rate"
             raise InputError(f"{stage.label} has the perplexity {value} at step {at}", hint=hint, code="failed")
         return value
 

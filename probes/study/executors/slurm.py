@@ -38,6 +38,8 @@ FOLDER = "slurm"
 PROGRAMS = ("sbatch", "squeue", "srun")
 ANSWER = 60.0
 """Seconds without an answer after which the controller of Slurm counts as unreachable."""
+NO_QUEUE, NO_MORE = f"squeue failed, or took over {ANSWER:.0f} s", "the cluster accepts no more of your jobs now"
+"""Reasons of errors."""
 FORMAT = 2
 LOOK = 1.0
 """Seconds between two checks of the records."""
@@ -54,18 +56,17 @@ FULL = "SubmitJob|MaxJobCount"
 def check_slurm(folder: Path) -> None:
     """Raise InputError if this machine cannot submit jobs, or cannot submit them for a study in this folder."""
     if "%" in str(folder.absolute()):
-        reason, hint = "the path has %, which Slurm replaces in the names of logs", "name another folder with --out"
-        raise InputError(reason, folder, hint=hint, code="unsupported")
+        reason = "the path has the character %, which Slurm replaces in the names of logs"
+        raise InputError(reason, folder, hint="name a path without this character", code="unsupported")
     missing = [name for name in PROGRAMS if shutil.which(name) is None]
     if missing:
-        reason, hint = (
-            f"the commands {', '.join(missing)} of Slurm are not on the PATH",
-            "run this on a login node of the cluster",
-        )
+        one, verb = ("command", "is") if len(missing) == 1 else ("commands", "are")
+        reason = f"the {one} {', '.join(missing)} of Slurm {verb} not on the PATH"
+        hint = "run the same command on a login node of the cluster"
         raise InputError(reason, "--executor slurm", hint=hint, code="extra")
     if queue() is None:
         hint = "run `scontrol ping`, and set SLURM_CONF if the cluster needs it"
-        raise InputError("squeue does not answer", "--executor slurm", hint=hint, code="failed")
+        raise InputError(NO_QUEUE, "--executor slurm", hint=hint, code="failed")
     try:
         import submitit  # noqa: F401
     except ImportError as error:
@@ -123,7 +124,7 @@ class JobArray(NamedTuple):
 
 
 class FullError(Exception):
-    """Raised when the cluster accepts no more jobs for now."""
+    """Raised when the cluster accepts no more jobs for now. Its text is the message of sbatch."""
 
 
 class SlurmExecutor:
@@ -184,14 +185,15 @@ class SlurmExecutor:
                 stages are recorded for the next start.
         """
         if not self._look():
-            reason, hint = "squeue does not answer", "run the same command again when it does"
-            raise InputError(reason, "--executor slurm", hint=hint, code="failed")
+            hint = "run the same command again when squeue works"
+            raise InputError(NO_QUEUE, "--executor slurm", hint=hint, code="failed")
         wanted = [stage for stage in stages if not self._has_job(stage)]
         try:
             for array in self._arrays(wanted, {stage.key for stage in stages}):
                 self._send_array(array)
         except FullError as full:
-            raise InputError(str(full), hint="run the same command again for the rest", code="failed") from full
+            reason, hint = f"{NO_MORE}: {full}", "run the same command again later, which submits the other jobs"
+            raise InputError(reason, "--executor slurm", hint=hint, code="failed") from full
 
     def wait(self, report: Report, timeout: float) -> list[StageOutcome]:
         """Return the outcomes of ended stages. The disk is checked every second, the queue every ``poll`` seconds.
@@ -244,7 +246,8 @@ class SlurmExecutor:
                 self._asked = float("-inf")  # The known queue does not have these jobs yet.
             self._full = ""
         except FullError as full:
-            self._full, self._again = str(full), time.monotonic() + self.options.poll
+            self._full = f"{NO_MORE} (--slurm jobs=N submits fewer): {full}"
+            self._again = time.monotonic() + self.options.poll
 
     def _take(self, stages: Sequence[Stage]) -> None:
         taken = {stage.key: stage for stage in stages}
@@ -285,12 +288,10 @@ class SlurmExecutor:
         except RuntimeError as error:
             if re.search(FULL, str(error)):
                 self.size = max(1, min(self.size, len(array.stages)) // 2)
-                raise FullError(
-                    f"the cluster accepts no more of your jobs now (--slurm jobs=N submits fewer): {error}"
-                ) from error
+                raise FullError(str(error)) from error
             hint = f"correct the options of {kind} with --slurm, or run the same command again if Slurm was only busy"
             if queue() is None:
-                hint = "run the same command again when the controller of Slurm answers"
+                hint = "run the same command again when squeue works"
             reason = f"sbatch failed for the jobs of kind {kind}: {error}"
             raise InputError(reason, "--executor slurm", hint=hint, code="failed") from error
         self.size = min(2 * self.size, self.options.array_size)
@@ -383,7 +384,7 @@ class SlurmExecutor:
         runs, waits = states.count("RUNNING"), states.count("PENDING")
         total = len(self._submitted)
         done = total - len(self._running) - len(self._new)
-        note = f"{runs} running, {waits} waiting" if known else "squeue does not answer"
+        note = f"{runs} running, {waits} waiting" if known else NO_QUEUE
         report("jobs", done, total, " ".join(f"{note}; {self._full}".split()) if self._full else note)
 
 
@@ -392,6 +393,6 @@ def _read_jobs(path: Path) -> dict[str, str]:
         return {}
     content: Any = read_json(path)
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        hint = "cancel the jobs of the study, and delete the file"
+        hint = "cancel the jobs in the queue, and delete this file"
         raise InputError(f"is not a list of jobs of format {FORMAT}", path, hint=hint, code="format")
     return dict(content["jobs"])

@@ -95,8 +95,8 @@ class _Ending:
         try:
             self.requeue(signal.SIGUSR2, None)
         except RuntimeError as problem:  # The job reached its time limit too often.
-            advice = "Give the job more time (--slurm time=MINUTES) or more requeues (--slurm requeues=N)"
-            return replace(outcome, error=f"{problem} {advice}")
+            advice = "give the job more time (--slurm time=MINUTES) or more requeues (--slurm requeues=N)"
+            return replace(outcome, error=f"{str(problem).rstrip('.')}; {advice}")
         raise AssertionError("a requeued job exits")
 
 

@@ -81,6 +81,10 @@ class SlurmOptions(Resources):
         return parse(Resources, common | self.kinds.get(kind, {}))
 
 
+OF_SUBMISSION = SlurmOptions.model_fields.keys() - Resources.model_fields.keys() - {"kinds"}
+"""Options that hold for all kinds of stages."""
+
+
 def read_options(assignments: Sequence[str]) -> SlurmOptions:
     """Return the options of assignments KEY=VALUE and KIND.KEY=VALUE.
 
@@ -99,9 +103,12 @@ def read_options(assignments: Sequence[str]) -> SlurmOptions:
             hint = "write KEY=VALUE or KIND.KEY=VALUE, as in time=120 or pretrain.gpus=1"
             raise InputError(f"{assignment!r} is not an assignment", "--slurm", hint=hint, code="format")
         if kind and kind not in STAGE_KINDS:
-            hint = f"choose one of {', '.join(STAGE_KINDS)}"
+            hint = f"{did_you_mean(kind, [*STAGE_KINDS])}choose one of {', '.join(STAGE_KINDS)}"
             raise InputError(f"unknown kind of stage {kind!r}", "--slurm", keys=name, hint=hint, code="unknown")
         allowed = [option for option in (Resources if kind else SlurmOptions).model_fields if option != "kinds"]
+        if kind and key not in allowed and key in OF_SUBMISSION:
+            reason = "cannot differ between kinds of stages"
+            raise InputError(reason, "--slurm", keys=name, hint=f"write {key}={text}", code="unsupported")
         if key not in allowed:
             hint = did_you_mean(key, allowed).strip() or f"choose one of {', '.join(allowed)}"
             raise InputError("unknown option", "--slurm", keys=name, hint=hint, code="unknown")
