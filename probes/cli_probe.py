@@ -74,23 +74,29 @@ def align(
         option("File of gold word alignments, sure ones as i-j, possible ones as ipj (default: none, no scores)."),
     ] = None,
     gold_first: Annotated[
-        int | None, option("Index of the first word in --gold: 0 or 1 (default: detected).", min=0, max=1)
+        int | None,
+        option("Number of the first word in --gold: 0 or 1 (default: 0, if some word has it).", min=0, max=1),
     ] = None,
     gold_reversed: Annotated[
         bool, option("Right-left order of the pairs in --gold (default: left-right).", "--gold-reversed")
     ] = False,
     links: Annotated[
         list[Path],
-        option("File of existing word alignments to score, with no aligner (repeatable: forward, then reverse)."),
+        option(
+            "File of existing word alignments, which replaces the aligner (repeatable: forward, then reverse; default: "
+            "none)."
+        ),
     ] = [],  # noqa: B006  typer copies it
     links_first: Annotated[
-        int | None, option("Index of the first word in --links: 0 or 1 (default: detected).", min=0, max=1)
+        int | None,
+        option("Number of the first word in --links: 0 or 1 (default: 0, if some word has it).", min=0, max=1),
     ] = None,
     links_reversed: Annotated[
         bool, option("Right-left order of the pairs in --links (default: left-right).", "--links-reversed")
     ] = False,
     also: Annotated[
-        list[str], option("Additional text for the aligner: a file, or LEFT,RIGHT (repeatable).", metavar="TEXT")
+        list[str],
+        option("Additional text for the aligner: a file, or LEFT,RIGHT (repeatable; default: none).", metavar="TEXT"),
     ] = [],  # noqa: B006
     lower: Annotated[bool, option("Lower-casing of the text before alignment.", "--lower")] = False,
     words: Annotated[str, option("Tokenization: spaces (words between spaces) or rules (built-in).")] = "spaces",
@@ -98,7 +104,7 @@ def align(
         str, option("Tokenization of the --also text: spaces (words between spaces) or rules (built-in).")
     ] = "spaces",
     blank: Annotated[
-        str, option("Treatment of sentence pairs without gold: wrong (all alignments are errors) or skip.")
+        str, option("Treatment of sentence pairs without a gold alignment: wrong (errors) or skip (left out).")
     ] = "wrong",
     out: Annotated[Path | None, option("Pharaoh file to write, with words numbered from 0 (default: none).")] = None,
     scores: Annotated[Path | None, option("JSON file for the scores (default: none).")] = None,

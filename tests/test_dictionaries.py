@@ -188,6 +188,11 @@ def test_the_command(tmp_path, capsys):
     muse = str(tmp_path / "d" / "dictionary.txt")
     error = refusal(dictionary_command, muse, SOURCE, tmp_path / "e", target_source=SOURCE)
     assert error.code == "empty" and NO_TARGET in error.reason
+    (tmp_path / "w.txt").write_text("the San\u00a0Juan\n", encoding="utf-8")
+    assert refused(dictionary_command, str(tmp_path / "w.txt"), None, tmp_path / "e", coverage=1.0) == (
+        "w.txt",
+        "format",
+    )
     without = dictionary_command(str(tmp_path / "d" / "dictionary.txt"), None, tmp_path / "o", coverage=1.0)
     assert (without["pairs"], without["coverage"]) == (manifest["pairs"], {})
 
@@ -198,8 +203,8 @@ def test_the_command(tmp_path, capsys):
         (("trans", None), {}, "--source"),
         (("trans", SOURCE), {"target_source": SOURCE}, "--target-source"),
         (("nothing", SOURCE), {}, "language nothing"),
-        (("trans", SOURCE), {"coverage": 1.5}, "dictionary coverage"),
-        (("trans", SOURCE), {"by": "word"}, "dictionary by"),
+        (("trans", SOURCE), {"coverage": 1.5}, "--coverage"),
+        (("trans", SOURCE), {"by": "word"}, "--by"),
     ],
 )
 def test_wrong_commands(tmp_path, arguments: Any, options: Any, place):
@@ -272,7 +277,7 @@ def test_damaged_lines(tmp_path, data, place):
 @pytest.mark.parametrize("word", ["", "New York", "a\u00a0b", "a\n"])
 def test_words_that_no_line_can_hold(tmp_path, word):
     for pair in ((word, "b"), ("a", word)):
-        assert refused(write_muse, [("x", "y"), pair], tmp_path / "d.txt") == ("d.txt", "format")
+        assert refused(write_muse, [("x", "y"), pair], tmp_path / "d.txt") == ("", "format")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -230,7 +230,7 @@ WRONG: list[tuple[dict[str, Any], tuple[int, ...], str]] = [
     ({"path": "none"}, (0, 1), "none dictionary.path"),
     ({"path": b"\n"}, (0, 1), "f"),
     ({"path": "zebra zèbre\n".encode()}, (0, 1), "dictionary"),
-    ({"path": "."}, (0, 1), "manifest.json"),
+    ({"path": "."}, (0, 1), "dictionary.txt"),
     ({"coverage": 0.0, "path": "fr"}, (0, 1), "dictionary.coverage"),
 ]
 

@@ -50,7 +50,8 @@ def test_the_error_for_a_missing_program_has_the_command_that_installs_it(monkey
 @pytest.mark.parametrize(("program", "place", "code"), [
     ("sys.exit('no memory')", "fast_align", "failed"),
     ("print('0-0')", "", "failed"),
-    ("print('nonsense\\n')", "forward.txt:1", "format"),
+    ("print('nonsense\\n')", "", "failed"),
+    ("import os; os.kill(os.getpid(), 9)", "fast_align", "failed"),
 ])  # fmt: skip
 def test_a_program_that_fails_leaves_nothing(monkeypatch, tmp_path, program, place, code):
     install(monkeypatch, tmp_path / "bin", code=program)

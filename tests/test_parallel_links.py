@@ -95,10 +95,6 @@ def test_symmetrisation_equals_full_scans():
     assert sizes["grow-diag-final"] < sizes["union"]
 
 
-def test_alignments_of_different_texts_are_refused():
-    assert refused(symmetrise, Links.of([[]]), Links.of([[], []])) == ("", "conflict")
-
-
 @pytest.mark.parametrize("first", [0, 1])
 def test_pharaoh_files(tmp_path, first):
     path = tmp_path / "links.txt"

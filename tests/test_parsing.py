@@ -155,7 +155,7 @@ def test_a_sentence_that_cannot_be_parsed_is_left_out_and_counted(parse):
     source = parse("a b", "boom c", "loop d", "e f", "boom g")  # fails, no tree, fails
     for _ in range(2):  # parsed, and from the cache
         assert words_of(source) == [["a", "b"], ["e", "f"]]
-        reason = "the parser gave the sentence has no root: no word has the head 0"
+        reason = "the parser gave no tree: the sentence has no root: no word has the head 0"
         assert source.skipped["train"] == {"no parse": 2, reason: 1}
     assert source.hits == {False: 1, True: 1}
 
@@ -169,7 +169,7 @@ def test_a_sentence_that_cannot_be_parsed_is_left_out_and_counted(parse):
             [*["long " * 390] * 1000, "die now"],
             2,
             "resources",
-            "a parsing process died, most likely for lack of memory",
+            "a worker process ended unexpectedly, most likely for lack of memory",
         ),
     ],
 )
@@ -301,7 +301,7 @@ def test_one_root():
         ({}, ["a", "c"], "words that differ from those given"),
         ({"upos": ["X"]}, None, "columns of unequal length"),
         ({"ner": ["O", "O"]}, None, "columns form, upos, head, deprel, ner instead of form, upos, head, deprel"),
-        ({"head": [0, 0]}, None, "words 1 and 2 are both roots, but a sentence has one"),
+        ({"head": [0, 0]}, None, "no tree: words 1 and 2 are both roots, but a sentence has one"),
         ({name: [] for name in COLUMNS}, [], "no word"),
     ],
 )

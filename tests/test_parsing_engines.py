@@ -272,7 +272,7 @@ def test_stanza_takes_a_language_from_its_resources(folder_of, tmp_path, monkeyp
     engine = open_engine("stanza:en")
     assert engine.parse(words) == open_engine(f"stanza:{own}").parse(words)
     assert open_engine(f"stanza:{tmp_path}").fingerprint == engine.fingerprint
-    assert refusal(open_engine, "stanza:english").hint == "use stanza:en"
+    assert refusal(open_engine, "stanza:english").hint == "write en"
     (tmp_path / "en" / "depparse" / "mini.pt").unlink()
     error = refusal(open_engine, "stanza:en")
     assert place_and_code(error) == (tmp_path.name, "extra") and "stanza.download('en')" in error.hint

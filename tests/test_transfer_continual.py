@@ -390,7 +390,7 @@ BAD: dict[str, Any] = {
     "aligner": (lambda p: p, {"pairs": {"x": ALIGNER}}, "pairs.x.links", "unsupported"),
     "layer": (lambda p: p, {"loss": {"layers": [3]}}, "loss.layers", "range"),
     "length": (lambda p: p, {"data": {"dev": 0, "length": 49}}, "data.length", "range"),
-    "held out": (lambda p: p, {"data": {"dev": 1000}}, "pairs.pretraining", "empty"),
+    "held out": (lambda p: p, {"data": {"dev": 1000}}, "pairs", "empty"),
     "tokens": (lambda p: replace(p, target=replace(p.target, language=ON_TOKENS)), {}, "language", "conflict"),
 }
 

@@ -90,9 +90,12 @@ def _prepare(
     for name, settings in config.texts.items():
         left, right = tokenizer_languages(name, settings, base.folders) if base.is_run else ("", "")
         checkpoints = base.checkpoints[left], base.checkpoints[right]
-        text = read_pair(settings, checkpoints, store, say)
         tokenizers = (checkpoints[0].tokenizer, checkpoints[1].tokenizer)
-        pairs.append(prepare_pair(name, text, tokenizers, config.data, length, config.seed))
+        try:
+            text = read_pair(settings, checkpoints, store, say)
+            pairs.append(prepare_pair(name, text, tokenizers, config.data, length, config.seed))
+        except InputError as error:
+            raise error.inside("pairs", name) from error
         parents["pairs"][name] = [text.fingerprint, left, right] if base.is_run else text.fingerprint
     return pairs, parents
 

@@ -72,9 +72,12 @@ def read_aligned(
         say: Say = lambda text: report(title, 0, 1, text)  # noqa: E731
         say("")
         _check(name, pair, store)
-        with tempfile.TemporaryDirectory() as nowhere:  # only an aligner, which has a store, writes anything
-            text = read_pair(pair, (left.tokenizer, right.tokenizer), store or Store(Path(nowhere)), say)
-        data = prepare_pair(name, text, cutters, config, length, seed, numbers, fits)
+        try:
+            with tempfile.TemporaryDirectory() as nowhere:  # only an aligner, which has a store, writes anything
+                text = read_pair(pair, (left.tokenizer, right.tokenizer), store or Store(Path(nowhere)), say)
+            data = prepare_pair(name, text, cutters, config, length, seed, numbers, fits)
+        except InputError as error:
+            raise error.inside("pairs", *([name] if chosen else [])) from error
         report(title, 1, 1, f"{len(data.train):,} sentence pairs")
         return Aligned(text, data)
 

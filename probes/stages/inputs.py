@@ -124,7 +124,7 @@ class Inputs:
             if isinstance(pair, TextPair) and data is not None:
                 count = self._counts[pair.model_dump_json()]
                 if count is not None:
-                    check_left(name, data.before_gap(count), count, data)
+                    with_keys(partial(check_left, data.before_gap(count), count, data), "pairs", name)
 
     def _open_pair(self, pair: TextPair | DerivedPair) -> None:
         if isinstance(pair, DerivedPair):

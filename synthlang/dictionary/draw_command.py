@@ -24,7 +24,7 @@ from synthlang.dictionary.word_dictionary import (
 )
 from synthlang.errors import InputError
 from synthlang.files import no_such, user_path
-from synthlang.language import Language, bind_language, checked_source, parse_language
+from synthlang.language import PARENT, Language, bind_language, checked_source, parse_language
 from synthlang.overlap import count_words
 from synthlang.progress import Display
 from synthlang.rewrite import INSERTED
@@ -94,7 +94,12 @@ def derived_words(
     return Candidates(WordDictionary.of(kept), counts, derived, parents, left_out)
 
 
-def natural_words(muse: Path, source: Source | None = None, target: Source | None = None) -> Candidates:
+def natural_words(
+    muse: Path,
+    source: Source | None = None,
+    target: Source | None = None,
+    names: tuple[str, str] = ("the source", "the target source"),
+) -> Candidates:
     """Return the pairs of a MUSE file whose words occur in the training texts of the given sources.
 
     Case matters: a lower-case dictionary covers only lower-case words.
@@ -103,12 +108,14 @@ def natural_words(muse: Path, source: Source | None = None, target: Source | Non
         muse: The file.
         source: Text of the language of the first column (default: any word is accepted).
         target: Text of the language of the second column (default: any word is accepted).
+        names: The two texts as the user wrote them, for errors.
 
     Raises:
         InputError: The file or a text cannot be read, or a source lacks the training split.
     """
     words = WordDictionary.of(read_muse(muse))
-    from_counts, to_counts = (None if text is None else word_counts(text) for text in (source, target))
+    texts = zip((source, target), names, strict=True)
+    from_counts, to_counts = (None if text is None else word_counts(text, name=name) for text, name in texts)
     kept, left_out = words.restrict(from_counts, to_counts)
     parents = {MUSE: words.digest}
     parents |= {n: s.fingerprint for n, s in (("source", source), ("target_source", target)) if s is not None}
@@ -132,7 +139,7 @@ def write_drawn(candidates: Candidates, spec: DictionarySpec, folder: Path) -> d
         reason = f"no pair of words is left to draw from{because(candidates.left_out)}"
         hint = "use a larger text, or a language that keeps more of its sentences"
         if MUSE in candidates.parents:
-            hint = "check that texts and dictionary have the same languages in the same order"
+            hint = "use texts in the languages of the dictionary, --source for its first column"
         raise InputError(reason, hint=hint, code="empty")
     drawn = candidates.words.draw(spec, candidates.source)
     texts = (("source", candidates.source), ("target", candidates.target))
@@ -164,10 +171,14 @@ def dictionary_command(
             read, or no pair of words is left.
         DiskError: The folder cannot be written.
     """
-    settings = parse(DictionarySpec, {"coverage": coverage, "by": by, "order": order, "seed": seed}, "dictionary")
+    try:
+        settings = parse(DictionarySpec, {"coverage": coverage, "by": by, "order": order, "seed": seed})
+    except InputError as error:
+        raise InputError(error.reason, f"--{error.keys[0]}", hint=error.hint, code=error.code) from error
     if out.exists():
         raise InputError("exists already", out, hint="name a new folder", code="exists")
     is_muse = _is_muse(spec)
+    language = PARENT if is_muse else parse_language(spec)
     if not is_muse and source is None:
         reason = f"the dictionary of the language {spec!r} needs a text whose words are counted"
         raise InputError(reason, "--source", hint="name a source, such as text:PATH", code="missing")
@@ -178,11 +189,10 @@ def dictionary_command(
     text, target = (open_source(name) if name else None for name in (source, target_source))
     with Display() as display:
         if is_muse or text is None:
-            candidates = natural_words(user_path(spec), text, target)
+            candidates = natural_words(user_path(spec), text, target, (str(source), str(target_source)))
         else:
             count = display.counter("dictionary")
-            language, name = parse_language(spec), str(source)
-            candidates = derived_words(text, language, lambda sentences: count("sentences", sentences), name)
+            candidates = derived_words(text, language, lambda sentences: count("sentences", sentences), str(source))
         try:
             manifest = write_drawn(candidates, settings, out)
         except InputError as error:

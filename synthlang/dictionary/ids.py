@@ -120,6 +120,7 @@ def word_files(path: str | Mapping[str, str] | None, names: Sequence[str]) -> di
     """
     if path is None:
         return {}
+    is_mapping = not isinstance(path, str)
     if isinstance(path, str):
         if len(names) != 2:
             each = ", ".join(f"{name}: FILE" for name in names[1:])
@@ -134,15 +135,16 @@ def word_files(path: str | Mapping[str, str] | None, names: Sequence[str]) -> di
         reason = "is the first language, from which every file translates" if is_first else "is no language of the run"
         hint = f"use {known}" if known else "delete this key"
         raise InputError(reason, keys=(*KEYS, unknown[0]), hint=hint, code="unknown")
-    return {names.index(name): _words(user_path(file)) for name, file in path.items()}
+    keys = {name: (*KEYS, *([name] if is_mapping else [])) for name in path}
+    return {names.index(name): _words(user_path(file), keys[name]) for name, file in path.items()}
 
 
-def _words(path: Path) -> WordDictionary:
+def _words(path: Path, keys: Sequence[str]) -> WordDictionary:
     if path.is_dir():
         return read_words(path)[0]
     if not path.is_file():
         hint = "name a MUSE file or the folder of a dictionary"
-        raise no_such(path, hint=hint, keys=KEYS)
+        raise no_such(path, hint=hint, keys=keys)
     return WordDictionary.of(read_muse(path))
 
 
@@ -267,12 +269,16 @@ def _draw(spec: DictionarySpec, candidates: Sequence[IdCandidates], counts: Coun
     types = np.unique(np.concatenate([np.zeros(0, np.int64), *(c.pairs[:, 0] for c in candidates)]))
     if not len(types):
         reasons = "; ".join(listed(c.left_out) for c in candidates if c.left_out)
-        why = f" ({reasons})" if reasons else ": no language has copies of the tokens of the first language"
-        hint = "use larger texts or another dictionary" if reasons else "set dictionary.path to a file of word pairs"
-        raise InputError(f"no pair of ids is left to draw from{why}", keys=KEYS[:1], hint=hint, code="empty")
+        why, hint = f" ({reasons})", "use larger texts, or other word pairs in dictionary.path"
+        if not reasons:
+            why = " because no language has copies of the tokens of the first language"
+            hint = "set dictionary.path to a file of word pairs"
+            if spec.path is not None:
+                why, hint = " because the files of dictionary.path have no pair", "name files with pairs of words"
+        raise InputError(f"no pair of tokens is left to draw from{why}", keys=KEYS[:1], hint=hint, code="empty")
     chosen = types[draw_types(spec, types.astype(np.uint64), counts[types])]
     if not len(chosen):
-        reason = f"a share of {spec.coverage} of {plural(len(types), 'type')} is less than one type"
+        reason = f"{spec.coverage} of {plural(len(types), 'type')} is less than one type"
         raise InputError(reason, keys=("dictionary", "coverage"), hint="use a larger share", code="empty")
     return [IdCandidates(c.language, c.pairs[np.isin(c.pairs[:, 0], chosen)], c.left_out) for c in candidates]
 
@@ -327,7 +333,7 @@ def read_id_dictionary(folder: Path) -> IdDictionary:
     manifest = read_json(folder / "manifest.json")
     for name, expected in manifest["sha256"].items():
         if not (folder / name).is_file() or sha256_file(folder / name) != expected:
-            fault = "differs from its manifest" if (folder / name).is_file() else "is missing"
+            fault = "differs from its checksum" if (folder / name).is_file() else "is missing"
             hint = f"delete the folder {folder} and run the same command again"
             raise InputError(f"this file of a stored dictionary {fault}", folder / name, hint=hint, code="damaged")
     pairs, languages = (np.load(folder / f"{name}.npy", allow_pickle=False) for name in ("pairs", "languages"))

@@ -75,7 +75,8 @@ def read_weighted(path: Path) -> dict[Pair, float]:
             raise InputError(reason, path, number, hint="give every line a weight or none", code="format")
         columns = len(words)
         if weights.setdefault((words[0], words[1]), weight) != weight:
-            reason = f"the pair {words[0]} {words[1]} has two weights"
+            first = weights[words[0], words[1]]
+            reason = f"the pair {' '.join(words[:2])!r} has two weights: {first:g} and {weight:g}"
             raise InputError(reason, path, number, hint="delete one of its lines", code="duplicate")
     return weights
 
@@ -106,7 +107,7 @@ def _weight(text: str) -> float | None:
 
 
 def write_muse(pairs: Iterable[Pair], path: Path) -> None:
-    """Write pairs of words in the MUSE format, with a space between the words.
+    """Write pairs of words in the MUSE format, with a space between the words. An error does not name ``path``.
 
     Raises:
         InputError: A word is empty or contains white space.
@@ -116,8 +117,8 @@ def write_muse(pairs: Iterable[Pair], path: Path) -> None:
         for source, target in pairs:
             for word in (source, target):
                 if not is_one_word(word):
-                    reason = f"the word {word!r} is empty or contains white space"
-                    raise InputError(reason, path, hint="leave out the pair of this word", code="format")
+                    reason = f"the word {word!r} contains white space" if word else "a word is empty"
+                    raise InputError(reason, hint="leave out the pair of this word", code="format")
             handle.write(f"{source} {target}\n")
 
 
@@ -149,9 +150,10 @@ class DictionarySpec(StrictModel):
     @field_validator("path")
     @classmethod
     def _named(cls, value: str | dict[str, str] | None) -> str | dict[str, str] | None:
-        if value is not None and (not value or (isinstance(value, dict) and not all(value.values()))):
-            hint = "name a file or a folder, or one for each language"
-            raise InputError("the path of a file is empty", hint=hint, code="empty")
+        empty = [name for name, file in value.items() if not file][:1] if isinstance(value, dict) else []
+        if value is not None and (not value or empty):
+            hint = "name a file or the folder of a dictionary"
+            raise InputError("is empty", keys=empty, hint=hint, code="empty")
         return value
 
     @property
@@ -259,7 +261,7 @@ class WordDictionary:
         """
         if counts is None and (spec.by == "token" or spec.order == "frequent"):
             key, value = ("by", "token") if spec.by == "token" else ("order", "frequent")
-            reason, hint = f"the choice {value} needs the word counts of a text", "name a text with --source"
+            reason, hint = f"{value!r} needs the word counts of a text", "name a text with --source"
             raise InputError(reason, f"--{key}", hint=hint, code="missing")
         types = list(dict.fromkeys(self.source))
         names = np.asarray([key_of("word", word) for word in types], np.uint64)
@@ -333,11 +335,13 @@ def read_words(folder: Path) -> tuple[WordDictionary, dict[str, Any]]:
         InputError: A file is missing or cannot be read, or dictionary.txt differs from the manifest or is not in the
             MUSE format.
     """
-    manifest, path = read_json(folder / "manifest.json"), folder / FILE
-    if not path.is_file():
-        raise no_such(path, hint="name the folder of a word dictionary")
+    path = folder / FILE
+    for file in (path, folder / "manifest.json"):
+        if not file.is_file():
+            raise no_such(file, hint="name the folder of a dictionary that synthlang dictionary wrote, or a MUSE file")
+    manifest = read_json(folder / "manifest.json")
     if not isinstance(manifest, dict) or manifest.get("sha256") != sha256_file(path):
         reason = "does not match the checksum in manifest.json"
-        hint = f"delete the folder {folder} and sample the dictionary again with synthlang dictionary"
+        hint = "sample the dictionary again with synthlang dictionary, or name this file, not its folder"
         raise InputError(reason, path, hint=hint, code="damaged")
     return WordDictionary.of(read_muse(path) if path.stat().st_size else []), manifest

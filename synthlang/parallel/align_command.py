@@ -22,6 +22,7 @@ from synthlang.parallel.error_rates import BLANKS, AlignmentErrors, Blank, Gold,
 from synthlang.parallel.links import Links, check_sentences, read_counted, read_pharaoh, write_pharaoh
 from synthlang.parallel.text import ParallelText, Splitter, read_joint, read_parallel
 from synthlang.sources.base import nothing_in
+from synthlang.wording import enumerated
 
 Bounds = tuple[float, float] | None
 Interval = Callable[[NDArray[np.int64]], Bounds]
@@ -77,18 +78,20 @@ class AlignOptions:
             ("--also-words", self.also_words, get_args(Splitter)),
         ):
             if value is not None and value not in known:
-                hint = f"use {' or '.join(known)}"
+                hint = f"use {', '.join(known[:-1])} or {known[-1]}"
                 raise InputError(f"unknown value {value!r}", name, hint=hint, code="unknown")
-        if self.links and (self.program or self.also or self.lower):
+        of_aligner = {"--program": self.program, "--also": self.also, "--lower": self.lower}
+        if self.links and (given := [name for name, value in of_aligner.items() if value]):
             reason = "word alignments from files cannot be combined with the options of an aligner"
-            hint = "leave out --program, --also and --lower"
+            hint = f"leave out {enumerated(given)}, or leave out --links to run an aligner"
             raise InputError(reason, "--links", hint=hint, code="conflict")
         if len(self.links) > 2:
             hint = "give one file, or a forward and a reverse file"
-            reason = f"the option is given {len(self.links)} times, but at most two files can be used"
+            reason = f"{len(self.links)} files are given, but at most two can be used"
             raise InputError(reason, "--links", hint=hint, code="range")
         if len(self.links) == 1 and self.symmetrise:
-            reason, hint = "symmetrisation needs two directions", "give --links twice, forward and reverse"
+            reason = f"{self.symmetrise!r} needs the word alignments of both directions, but --links has one file"
+            hint = "give --links twice, forward and reverse, or leave this option out"
             raise InputError(reason, "--symmetrise", hint=hint, code="conflict")
 
 
@@ -119,7 +122,7 @@ def align_command(
     """
     options.check()
     if scores is not None and options.gold is None:
-        hint = "add --gold FILE"
+        hint = "name a file of gold word alignments with --gold, or leave this option out"
         raise InputError("scores need a gold standard", "--scores", hint=hint, code="missing")
     console = Console(soft_wrap=True, markup=False, emoji=False)
     text = _read(texts, options.words)
@@ -209,7 +212,7 @@ def _aligned(text: ParallelText, options: AlignOptions) -> list[tuple[Links, int
     own = np.arange(len(text), dtype=np.int64)
     with TemporaryDirectory() as folder:
         made = Path(folder) / "links"
-        align(program, left, right, made)
+        align(program, left, right, made, text.path)
         links = [read_pharaoh(made / name).take(own) for name in (FORWARD, REVERSE)]
     return [side.within(text.left.lengths, text.right.lengths) for side in links]
 

@@ -48,7 +48,7 @@ FORWARD, REVERSE = "forward.txt", "reverse.txt"
 FORMAT = 1  # raise when the same text is passed to an aligner in another form
 
 
-def align(program: Program, left: Corpus, right: Corpus, folder: Path) -> None:
+def align(program: Program, left: Corpus, right: Corpus, folder: Path, text: Path | None = None) -> None:
     """Align a text, and write ``forward.txt`` and ``reverse.txt`` into a new ``folder``, one line per sentence pair.
 
     Pairs with an empty side have no alignment.
@@ -58,6 +58,7 @@ def align(program: Program, left: Corpus, right: Corpus, folder: Path) -> None:
         left: The left sentences.
         right: The right sentences, whose row n translates row n of ``left``.
         folder: The folder to create.
+        text: The file of the text, for the error.
 
     Raises:
         InputError: The program is not installed or fails, no sentence pair has words on both sides, or the folder
@@ -67,20 +68,22 @@ def align(program: Program, left: Corpus, right: Corpus, folder: Path) -> None:
     command = find_aligner(program)
     rows = np.flatnonzero((left.lengths > 0) & (right.lengths > 0))
     if not len(rows):
-        raise InputError(
-            "no sentence pair has words on both sides",
-            hint="check that line n of one text translates line n of the other",
-            code="empty",
-        )
+        hint = "write each sentence and its translation in the same line"
+        raise InputError("no sentence pair has words on both sides", text, hint=hint, code="empty")
     texts = [_unspaced(corpus.take(rows)).texts() for corpus in (left, right)]
     run = _eflomal if program == "eflomal" else _fast_align
     with atomic_folder(folder) as temporary, TemporaryDirectory() as given:
         run(command, texts[0], texts[1], Path(given), temporary)
         for path in (temporary / FORWARD, temporary / REVERSE):
-            links = read_pharaoh(path)
+            hint = "run the command again, or use another aligner"
+            try:
+                links = read_pharaoh(path)
+            except InputError as error:
+                reason = f"{program} wrote word alignments that cannot be read: {error.reason}"
+                raise InputError(reason, hint=hint, code="failed") from error
             if len(links) != len(rows):
                 reason = f"{program} wrote {plural(len(links), 'line')} for {plural(len(rows), 'sentence pair')}"
-                raise InputError(reason, hint="run the command again, or use another aligner", code="failed")
+                raise InputError(reason, hint=hint, code="failed")
             whole = Links.build(
                 rows[links.sentence], links.left.astype(np.int64), links.right.astype(np.int64), links.sure, len(left)
             )
@@ -104,7 +107,7 @@ def find_aligner(program: Program, instead: str = ", or give a file of word alig
             "eflomal-align",
             f"run {install_command('align')}, or pip install eflomal (which needs a C compiler)",
         ),
-        "fast_align": ("fast_align", "build it from its source and put fast_align on the PATH"),
+        "fast_align": ("fast_align", "build it (https://github.com/clab/fast_align) and put fast_align on the PATH"),
     }[program]
     beside = Path(sys.executable).parent / name  # a virtual environment need not be on the PATH
     found = shutil.which(name) or (str(beside) if beside.is_file() else None)
@@ -150,11 +153,12 @@ def _run(command: Sequence[str]) -> bytes:
         reason, hint = f"cannot be run: {error.strerror or error}", "install the aligner again"
         raise InputError(reason, command[0], hint=hint, code="failed") from error
     if done.returncode:
-        output = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no message"]
-        reason, hint = (
-            f"failed with exit code {done.returncode}: {output[-1]}",
-            "correct the fault in this message, or use another aligner",
-        )
+        output = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        reason, hint = f"failed with exit code {done.returncode}", "free memory, or use another aligner"
+        if done.returncode < 0:
+            reason = f"was stopped by signal {-done.returncode}"
+        elif output:
+            reason, hint = f"{reason}: {output[-1]}", "correct the fault in this message, or use another aligner"
         raise InputError(reason, command[0], hint=hint, code="failed")
     return done.stdout
 
@@ -173,13 +177,8 @@ def symmetrise(forward: Links, reverse: Links, method: Method = "intersection") 
         forward: The alignments of the forward direction, as left-right pairs.
         reverse: The alignments of the reverse direction, also as left-right pairs.
         method: One of METHODS (see the top of the module).
-
-    Raises:
-        InputError: The numbers of sentence pairs differ.
     """
-    if len(forward) != len(reverse):
-        reason = f"the two directions have {len(forward)} and {len(reverse)} sentence pairs"
-        raise InputError(reason, hint="align both directions of the same text", code="conflict")
+    assert len(forward) == len(reverse), "both are of one text"
     return Links.of([_joined(forward.of_pair(i), reverse.of_pair(i), method) for i in range(len(forward))])
 
 

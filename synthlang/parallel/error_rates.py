@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from synthlang.errors import InputError
 from synthlang.parallel.links import Links, check_sentences, read_counted
-from synthlang.wording import plural
+from synthlang.sources.base import nothing_in
 
 COLUMNS = ("links", "sure", "links_sure", "links_possible")
 """The sums over sentence pairs: |A|, |S|, |A ∩ S|, |A ∩ P|."""
@@ -91,19 +91,8 @@ def alignment_errors(found: Links, gold: Links, blank: Blank = "wrong") -> Align
         gold: The gold standard.
         blank: Treatment of a sentence pair without a gold alignment. ``wrong`` counts all alignments found there as
             wrong, as the equation and the usual scripts do. ``skip`` leaves the pair out as not annotated.
-
-    Raises:
-        InputError: The numbers of sentence pairs differ, or the gold standard has no alignment.
     """
-    if len(found) != len(gold):
-        reason = f"the alignments have {plural(len(found), 'sentence pair')}, but the gold standard has {len(gold):,}"
-        raise InputError(reason, hint="use a gold standard of the same text", code="conflict")
-    if not len(gold.left):
-        raise InputError(
-            "the gold standard has no word alignment",
-            hint="use a gold standard with at least one alignment",
-            code="empty",
-        )
+    assert len(found) == len(gold), "both are of one text"
     sure_of = dict(zip(_rows(gold), gold.sure.tolist(), strict=True))
     hits = [sure_of.get(link) for link in _rows(found)]
     possible, sure = (
@@ -156,11 +145,13 @@ def read_gold(
     links = read_counted(path, first, "--gold-first")
     check_sentences(path, len(links), len(left))
     kept, outside = (links.swapped() if swapped else links).within(left, right)
+    if not len(links.left):
+        raise nothing_in("word alignment", path)
     if not len(kept.left):
-        raise InputError(
-            "no alignment is between two words of the text",
-            path,
-            hint="check that the file belongs to this text, and set --gold-first to 0 or 1",
-            code="empty",
+        reason = "no alignment is between two words of the text"
+        hint = (
+            "use the gold standard of this text, with the right number of the first word (--gold-first) and order of "
+            "the pairs (--gold-reversed)"
         )
+        raise InputError(reason, path, hint=hint, code="empty")
     return Gold(kept, outside)

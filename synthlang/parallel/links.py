@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from synthlang.config_errors import show_value
 from synthlang.errors import InputError
 from synthlang.files import atomic_file, read_lines
 from synthlang.sources.words import spaced
@@ -140,8 +141,10 @@ LINK = re.compile(r"([0-9]{1,9})([-p])([0-9]{1,9})")
 FEW = 1000  # number of lines that suffice to recognise a file of another kind
 
 
-def read_pharaoh(path: Path, first: int = 0) -> Links:
+def read_pharaoh(path: Path, first: int = 0, option: str = "links.first") -> Links:
     """Read a Pharaoh file whose words count from ``first`` (0 or 1). A blank line is a pair without alignments.
+
+    ``option`` is the name of the setting that holds ``first``, for the error.
 
     Raises:
         InputError: The file cannot be read, a token is not an alignment, or a word 0 occurs where words count from 1.
@@ -149,7 +152,7 @@ def read_pharaoh(path: Path, first: int = 0) -> Links:
     rows: list[tuple[int, int, int, bool]] = []
     number = 0
     for number, line in read_lines(path):
-        rows += _links(line, first, path, number)
+        rows += _links(line, first, path, number, option)
     table = np.asarray(rows, np.int64).reshape(-1, 4)
     return Links.build(table[:, 0], table[:, 1], table[:, 2], table[:, 3].astype(bool), number)
 
@@ -164,18 +167,20 @@ def check_pharaoh(path: Path, first: int = 0) -> None:
         _links(line, first, path, number)
 
 
-def _links(line: str, first: int, path: Path, number: int) -> list[tuple[int, int, int, bool]]:
+def _links(
+    line: str, first: int, path: Path, number: int, option: str = "links.first"
+) -> list[tuple[int, int, int, bool]]:
     """Return (sentence pair, left word, right word, is sure) for each alignment of a line."""
     found = []
     for token in spaced(line):
         match = LINK.fullmatch(token)
         if match is None:
-            hint = "write i-j, or ipj for a possible alignment"
-            raise InputError(f"{token!r} is not a word alignment", path, number, hint=hint, code="format")
+            hint = "write i-j, or ipj for a possible alignment, where i and j have at most 9 digits"
+            raise InputError(f"{show_value(token)} is not a word alignment", path, number, hint=hint, code="format")
         a, b = int(match[1]) - first, int(match[3]) - first
         if min(a, b) < 0:
             reason = f"{token!r} has the word number 0, but words are set to count from 1"
-            hint = "set --links-first or --gold-first, or in a config links.first, to 0"
+            hint = f"set {option} to 0, or correct the line"
             raise InputError(reason, path, number, hint=hint, code="range")
         found.append((number - 1, a, b, match[2] == "-"))
     return found
@@ -188,10 +193,9 @@ def check_sentences(path: Path, found: int, expected: int) -> None:
         InputError: The numbers ``found`` in the file and ``expected`` from the text differ.
     """
     if found != expected:
-        reason = f"the file has {plural(found, 'sentence pair')}, but the text has {expected:,}"
-        raise InputError(
-            reason, path, hint="write one line of word alignments for each sentence pair of this text", code="conflict"
-        )
+        reason = f"the file has {plural(found, 'line')}, but the text has {plural(expected, 'sentence pair')}"
+        hint = "give word alignments of this text, one line for each sentence pair (blank without an alignment)"
+        raise InputError(reason, path, hint=hint, code="conflict")
 
 
 def read_counted(path: Path, first: int | None, option: str) -> Links:
@@ -203,7 +207,7 @@ def read_counted(path: Path, first: int | None, option: str) -> Links:
         InputError: The file is not a Pharaoh file (see ``read_pharaoh``), or the number of its first word is unknown.
             In the second case, the hint names the ``option`` that sets the number.
     """
-    links = read_pharaoh(path, first or 0)
+    links = read_pharaoh(path, first or 0, option)
     if first is None and len(links.left) and min(links.left.min(), links.right.min()) > 0:
         reason, hint = "no word has the number 0, so words may count from 0 or from 1", f"set {option} to 0 or 1"
         raise InputError(reason, path, hint=hint, code="missing")

@@ -39,7 +39,7 @@ from synthlang.progress import Say, unheard
 from synthlang.references import OmitDefaultFromHash, SourceSpec, UserFile
 from synthlang.rewrite import INSERTED, Rewrite
 from synthlang.sources import open_source
-from synthlang.sources.base import Source, check_split, nothing_in
+from synthlang.sources.base import Source, check_split
 from synthlang.store import Store
 from synthlang.vocabulary import encode_corpus
 from synthlang.wording import enumerated
@@ -108,8 +108,9 @@ class TextPair(StrictModel):
             hint = "give two files as left and right, or one file with lines 'left ||| right' as joint"
             raise InputError(reason, hint=hint, code="conflict" if any(given) else "missing")
         if self.words == "rules" and isinstance(self.links, FileLinks):
-            reason = "a file of alignments counts words at spaces, not by rules"
-            raise InputError(reason, keys="words", hint="set this key to spaces", code="conflict")
+            reason = "the splitting by rules needs an aligner, but links names a file of word alignments"
+            hint = "set this key to spaces, or links to an aligner (kind: aligner)"
+            raise InputError(reason, keys="words", hint=hint, code="conflict")
         return self
 
 
@@ -179,22 +180,32 @@ def read_pair(
     """
     linked = _derived(config, tokenizers) if isinstance(config, DerivedPair) else _text(config, tokenizers, store, say)
     if not len(linked.links.left):
-        hint = "use texts that translate each other, or other word alignments"
-        raise InputError("no sentence pair has a word alignment", hint=hint, code="empty")
+        if isinstance(config, DerivedPair):
+            path, hint = config.source, "use languages that keep more sentences and words"
+        elif isinstance(config.links, FileLinks):
+            path, hint = (
+                config.links.path,
+                "give word alignments of this text (possible ones need links.possible: true)",
+            )
+        else:
+            path, hint = str(_text_files(config)[0]), "use texts that translate each other"
+            hint += "" if config.links.symmetrise == "union" else ", or links.symmetrise: union"
+        raise InputError("no sentence pair has a word alignment", path, hint=hint, code="empty")
     return linked
 
 
 def _derived(config: DerivedPair, tokenizers: tuple[Cutter, Cutter]) -> LinkedText:
     source = open_source(config.source)
-    for language in (config.left, config.right):
+    for side, language in (("left", config.left), ("right", config.right)):
         if language.on_tokens:
             reason = f"the language {language.name} has transforms with unit: token, so it has no words to align"
-            raise InputError(reason, hint="use a language without unit: token", code="conflict")
+            raise InputError(reason, keys=side, hint="use a language without unit: token", code="conflict")
         source = checked_source(language, source, config.source)
-    left, right = bind_language(config.left, source), bind_language(config.right, source)
-    batches = [*gold_batches(source, config.split, left, right)]
+    left, right = (bind_language(language, source, name=config.source) for language in (config.left, config.right))
+    batches = [*gold_batches(source, config.split, left, right, config.source)]
     if not batches:
-        raise nothing_in("sentence", config.source).inside(config.split)
+        hint = "name another split, or a source with sentences in this split"
+        raise InputError(f"the split {config.split} has no sentence", config.source, hint=hint, code="empty")
     lefts, rights, links = zip(*batches, strict=True)
     parents = {"source": source.fingerprint, "left": left.fingerprint, "right": right.fingerprint}
     name = fingerprint("derived-pair", split=config.split, parents=parents)
@@ -298,7 +309,9 @@ def has_ready_alignment(config: TextPair) -> bool:
     return ready_alignment(files[0], config.links.program, text_fingerprint(files, config.words)) is not None
 
 
-def gold_batches(source: Source, split: str, left: Language, right: Language) -> Iterator[tuple[Corpus, Corpus, Links]]:
+def gold_batches(
+    source: Source, split: str, left: Language, right: Language, name: str = "the source"
+) -> Iterator[tuple[Corpus, Corpus, Links]]:
     """Yield the sentences of a split in two bound languages, batch by batch, with their word alignments.
 
     A sentence that either language drops is left out.
@@ -308,12 +321,13 @@ def gold_batches(source: Source, split: str, left: Language, right: Language) ->
         split: The split.
         left: The bound language of the left side.
         right: The bound language of the right side.
+        name: The source as the user wrote it, for the error.
 
     Raises:
         InputError: The source lacks the split, the source cannot be read, or a language cannot be applied to a
             sentence.
     """
-    check_split(source, split, "the source")
+    check_split(source, split, name)
     for batch in source.batches(split):
         yield gold_links(batch, left.rewrite(batch), right.rewrite(batch))
 

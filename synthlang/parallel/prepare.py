@@ -20,10 +20,10 @@ from synthlang.parallel.pairs import LinkedText
 from synthlang.parallel.text import token_ids
 from synthlang.references import OmitDefaultFromHash
 from synthlang.rng import key_of, permutation
-from synthlang.vocabulary import encode_corpus, nothing_read
+from synthlang.vocabulary import encode_corpus
+from synthlang.wording import plural
 
 SENTENCE_TOKENS = 2  # one before and one after a sentence
-LEFT = "lower data.dev, data.gap or data.test, raise data.length, or give more sentence pairs"
 
 
 class DataConfig(StrictModel):
@@ -59,7 +59,7 @@ class DataConfig(StrictModel):
         """
         length = self.length or limit
         if length > limit:
-            reason = f"{length} is longer than the {limit} tokens that the model reads"
+            reason = f"{length} is more than the {limit} tokens that the model reads"
             raise InputError(reason, keys="data.length", hint=f"set this key to at most {limit}", code="range")
         return length
 
@@ -170,7 +170,10 @@ def prepare_pair(
     ):
         encoded = encode(tokenizer, corpus, text.unit, number)
         if len(corpus.form.codes) and not len(encoded.ids):
-            raise nothing_read(f"pairs.{name}: {side}", len(corpus.form.codes), "the model's tokenizer")
+            words = plural(len(corpus.form.codes), "word")
+            reason = f"the model's tokenizer has no token for the {words} of the {side} side"
+            hint = "use a model whose tokenizer has tokens for this text"
+            raise InputError(reason, hint=hint, code="empty")
         sides.append(encoded)
     left, right = sides
     counts = dict(text.counts)
@@ -182,15 +185,14 @@ def prepare_pair(
     train, dev = _drawn(name, rows[usable & to_fit], config, seed), rows[usable & to_measure]
     counts |= {"sentence pairs to train on": len(train), "sentence pairs to measure on": len(dev)}
     if fits:
-        check_left(name, len(train), len(usable), config)
+        check_left(len(train), len(usable), config)
     return PairData(name, left, right, links, train, dev, counts, rows[unlinked & (to_fit | to_measure)])
 
 
-def check_left(name: str, train: int, total: int, config: DataConfig) -> None:
+def check_left(train: int, total: int, config: DataConfig) -> None:
     """Check that at least one sentence pair is left to train on.
 
     Args:
-        name: Name of the pair, for the error.
         train: Number of sentence pairs that are left.
         total: Number of all sentence pairs.
         config: Selection of sentence pairs.
@@ -200,11 +202,11 @@ def check_left(name: str, train: int, total: int, config: DataConfig) -> None:
     """
     if not train:
         held = total - config.before_gap(total)
-        reason = (
-            f"no sentence pair is left to train or fit on: the last {held} of {total} are held out, and the others "
-            "have no usable word alignment or are longer than data.length"
-        )
-        raise InputError(reason, keys=("pairs", name), hint=LEFT, code="empty")
+        others = ", and the others have no usable word alignment or are too long (data.length)" if held < total else ""
+        reason = f"no sentence pair is left to train or fit on: {held:,} of {total:,} are held out{others}"
+        longer = ", raise data.length" if others and config.length else ""
+        hint = f"lower data.dev, data.gap or data.test{longer}, or give more sentence pairs"
+        raise InputError(reason, hint=hint, code="empty")
 
 
 def shared_codes(left: Corpus, right: Corpus) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

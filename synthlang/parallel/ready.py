@@ -38,7 +38,7 @@ def stored_alignment(store: Store, program: Program, text: ParallelText, say: Sa
 
     def build(folder: Path) -> None:
         say(f"aligning {len(text):,} sentence pairs with {program}, in both directions")
-        align(program, text.left, text.right, folder)
+        align(program, text.left, text.right, folder, text.path)
 
     return store.obtain(KIND, alignment_name(program, text.fingerprint), build)
 

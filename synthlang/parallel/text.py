@@ -23,7 +23,7 @@ from synthlang.corpus import FORM, Column, Corpus, concatenate
 from synthlang.errors import InputError
 from synthlang.fingerprint import fingerprint
 from synthlang.sources.segmentation import RULES, split_words
-from synthlang.sources.text import PIECE, batches_of, digest_splits, line_too_long, read_pieces
+from synthlang.sources.text import PIECE, batches_of, digest_splits, read_pieces
 from synthlang.sources.words import CLEANED, NOT_NFC, REMOVED, SPACES, spaced, spelled, tidy
 from synthlang.vocabulary import Encoded, encode_corpus
 from synthlang.wording import plural
@@ -47,12 +47,14 @@ class ParallelText:
         right: The right sentences.
         fingerprint: Fingerprint of the text and the rules for words.
         counts: Numbers of removed characters and of words that are not in Unicode's form NFC, by reason.
+        path: The first file of the text, for errors, or None.
     """
 
     left: Corpus
     right: Corpus
     fingerprint: str
     counts: Mapping[str, int] = field(default_factory=dict)
+    path: Path | None = None
 
     def __len__(self) -> int:
         return len(self.left)
@@ -93,7 +95,8 @@ def read_joint(path: Path, words: Splitter = "spaces") -> ParallelText:
         parts = line.split(BAR)
         if len(parts) != 2:
             reason = f"the line must have one separator {BAR}, but it has {len(parts) - 1}"
-            raise InputError(reason, path, number, hint=f"write: left {BAR} right", code="format")
+            hint = f"write: left {BAR} right, or give two files with one sentence per line"
+            raise InputError(reason, path, number, hint=hint, code="format")
         sides.append([split(part) for part in parts])
     return _text([left for left, _ in sides], [right for _, right in sides], [path], words, counts)
 
@@ -103,7 +106,8 @@ def _text(
 ) -> ParallelText:
     name = text_fingerprint(paths, words)
     first, second = (concatenate([spelled(batch, counts) for batch in batches_of(side)]) for side in (left, right))
-    return ParallelText(first, second, name, {reason: n for reason, n in counts.items() if n and reason in TOLD})
+    told = {reason: n for reason, n in counts.items() if n and reason in TOLD}
+    return ParallelText(first, second, name, told, paths[0])
 
 
 def text_fingerprint(paths: Sequence[Path], words: Splitter = "spaces") -> str:
@@ -134,7 +138,9 @@ def _lines(path: Path, counts: Counter[str]) -> Iterator[tuple[int, str]]:
     before = 0
     for number, line in read_pieces(path, remarks=counts):
         if number == before:
-            raise line_too_long(path, number, PIECE)
+            reason = f"the line has more than {PIECE >> 20} MB"
+            hint = "divide this sentence and its translation into several lines, or delete both"
+            raise InputError(reason, path, number, hint=hint, code="range")
         before = number
         yield number, line
 
@@ -157,7 +163,7 @@ def in_subwords(text: ParallelText, tokenizers: tuple[Cutter, Cutter]) -> Parall
         as_tokens(cutter.tokenizer, side) for cutter, side in zip(tokenizers, (text.left, text.right), strict=True)
     )
     parents = {"text": text.fingerprint, "tokenizers": [cutter.fingerprint for cutter in tokenizers]}
-    return ParallelText(left, right, fingerprint("subword-text", **parents))
+    return ParallelText(left, right, fingerprint("subword-text", **parents), path=text.path)
 
 
 def as_tokens(tokenizer: Tokenizer, corpus: Corpus) -> Corpus:

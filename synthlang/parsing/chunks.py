@@ -28,6 +28,8 @@ FORMAT = 1
 CHUNK = 200  # number of sentences, which divides BATCH_SENTENCES
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 RESUME = "run the same command again; finished parses are kept"
+CACHE = "(--cache, or the variable SYNTHLANG_CACHE)"
+"""Settings that name the folder of the cache, for hints."""
 Mode = Literal["words", "text"]
 Outcome = list[Parsed] | str
 """Parses of one input, or the reason why it has none. Given words have one parse, and a line of text has any number."""
@@ -62,8 +64,8 @@ class ParseCache:
     def __init__(self, root: Path) -> None:
         nearest = next((place for place in (root, *root.parents) if place.exists()), root)
         if nearest.exists() and not nearest.is_dir():
-            hint = "name another folder with --cache"
-            raise InputError("is a file, but the parse cache must be a folder", nearest, hint=hint, code="type")
+            reason = "is a file, but parses are stored in a folder"
+            raise InputError(reason, nearest, hint=f"name another folder {CACHE}", code="type")
         self.root = root
 
     def path(self, engine: str, mode: str, sentences: Sequence[Any]) -> Path:
@@ -91,10 +93,9 @@ class ParseCache:
         except (gzip.BadGzipFile, EOFError, zlib.error, UnicodeDecodeError, json.JSONDecodeError):
             return None  # damaged: the chunk is parsed again and overwritten
         except OSError as error:
-            reason = f"the parse cache cannot be read: {error.strerror or error}"
-            raise InputError(
-                reason, path, hint="delete the file and run the same command again", code="failed"
-            ) from error
+            reason = f"this file of stored parses cannot be read: {error.strerror or error}"
+            hint = f"make it readable, or name another folder for parses {CACHE}"
+            raise InputError(reason, path, hint=hint, code="failed") from error
         whole = isinstance(data, dict) and data.get("key") == path.name.partition(".")[0]
         return list(data["parses"]) if whole else None
 
@@ -146,11 +147,9 @@ def parse_chunks(
             parse = partial(_parse, engine, mode, cache, threads)
             yield from ordered_map(parse, chain([sentences], rest), workers, devices)
         except WorkerDiedError as error:
-            raise InputError(
-                "a parsing process died, most likely for lack of memory",
-                hint=f"use fewer workers and {RESUME}",
-                code="resources",
-            ) from error
+            reason = "a worker process ended unexpectedly, most likely for lack of memory"
+            hint = f"use fewer workers or free memory, and {RESUME}"
+            raise InputError(reason, hint=hint, code="resources") from error
 
 
 def _parse(engine: Engine, mode: Mode, cache: ParseCache, threads: int | None, sentences: Sequence[Any]) -> Result:
@@ -191,14 +190,16 @@ def _one_by_one(engine: Engine, mode: Mode, sentences: Sequence[Any], error: Exc
             raise
         except Exception as one:  # the library may raise anything; the first line is the reason
             if isinstance(one, MemoryError) or "out of memory" in str(one).lower():  # more memory would help
-                size = len(sentence.split()) if isinstance(sentence, str) else len(sentence)
-                reason = f"{engine.name} ran out of memory at a sentence of {plural(size, 'word')}"
+                is_line = isinstance(sentence, str)
+                size, what = (len(sentence.split()), "line") if is_line else (len(sentence), "sentence")
+                reason = f"{engine.name} ran out of memory at a {what} of {plural(size, 'word')}"
                 hint = f"free memory or use fewer workers, and {RESUME}"
                 raise InputError(reason, hint=hint, code="resources") from one
             outcome.append(_first_line(one))
     if len(sentences) > 1 and all(isinstance(o, str) for o in outcome):
-        reason = f"{engine.name} failed at {len(sentences)} sentences in a row: {_first_line(error)}"
-        hint = "check the installation of the parser, or use another parser"
+        what = "lines" if mode == "text" else "sentences"
+        reason = f"{engine.name} failed at {len(sentences)} {what} in a row: {_first_line(error)}"
+        hint = f"correct the installation of {engine.name}, or use another model or library"
         raise InputError(reason, hint=hint, code="failed") from error
     return outcome
 

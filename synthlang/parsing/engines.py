@@ -26,15 +26,15 @@ from typing import Any, Protocol
 from synthlang.config import StrictModel, parse
 from synthlang.distribution import install_command
 from synthlang.errors import InputError
-from synthlang.files import read_json, user_path
+from synthlang.files import no_such, read_json, user_path
 from synthlang.fingerprint import fingerprint, sha256_file
 from synthlang.parsing import clearnlp
 from synthlang.parsing.draft import Draft
 from synthlang.sources.base import MORPHOLOGY
 from synthlang.sources.conllu import tree_problem
 from synthlang.sources.words import one_word
+from synthlang.wording import first_few
 
-FORMS = "spacy:NAME-OR-FOLDER or stanza:LANG-OR-FOLDER (as in spacy:en_core_web_sm, stanza:en)"
 DEFAULT_MODELS = {"spacy": "en_core_web_sm", "stanza": "en"}
 TREE_COLUMNS = ("upos", "head", "deprel")
 
@@ -100,9 +100,12 @@ def open_engine(spec: str, convert: bool = True, morphology: bool = False) -> En
     """
     kind, _, rest = spec.partition(":")
     if kind not in ("spacy", "stanza") or not rest.strip():
-        raise InputError(f"{spec!r} is not a parser", hint=f"use {FORMS}", code="unknown")
+        reason = f"{kind!r} needs a model" if kind in ("spacy", "stanza") else f"{kind!r} is not a parser"
+        hint = "use spacy or stanza with a model or its folder, as in spacy:en_core_web_sm or stanza:en"
+        raise InputError(reason, hint=hint, code="unknown")
     if importlib.util.find_spec(kind) is None:
-        raise InputError(f"{spec} needs the library {kind}", hint=f"run: {INSTALL}", code="extra")
+        reason = f"{spec} needs the library {kind}, which is not installed"
+        raise InputError(reason, hint=f"run: {INSTALL}", code="extra")
     return open_spacy(rest, convert, morphology) if kind == "spacy" else open_stanza(rest, morphology)
 
 
@@ -142,7 +145,7 @@ def problem_of(parsed: Mapping[str, Sequence[Any]], columns: Sequence[str], word
         "words that differ from those given": words is not None and list(form) != list(words),
         "columns of unequal length": any(len(parsed[name]) != len(form) for name in columns),
     }
-    return next((what for what, is_so in wrong.items() if is_so), problem[1] if problem else None)
+    return next((what for what, is_so in wrong.items() if is_so), f"no tree: {problem[1]}" if problem else None)
 
 
 SPACY_FORMAT = 1  # raise when the same pipeline gives other sentences
@@ -229,19 +232,21 @@ def open_spacy(name: str, convert: bool = True, morphology: bool = False) -> Spa
     """
     path = _folder(name)
     meta = read_json(path / "meta.json")
+    meta = meta if isinstance(meta, dict) else {}
     components = list(meta.get("pipeline", ()))
     scheme = meta.get("labels", {}).get("parser", ())
     if "parser" not in components or not set(components) & set(TAGGERS):
-        has = ", ".join(components) or "no component"
-        reason = f"the pipeline must have a parser and a tagger, but it has only {has}"
-        raise InputError(reason, path, hint="use another pipeline", code="missing")
+        has = f"only {', '.join(components)}" if components else "no component"
+        reason = f"the pipeline must have a parser and a tagger, but it has {has}"
+        raise InputError(reason, path, hint="use another pipeline, such as en_core_web_sm", code="missing")
     converts = convert and clearnlp.is_clearnlp(scheme)
     if converts and "tagger" not in components:
         reason = "a pipeline with ClearNLP labels must have a tagger (Penn Treebank tags) for the conversion to UD"
         raise InputError(reason, path, hint="use a pipeline with a tagger, or one whose labels are UD", code="missing")
     if morphology and not {"lemmatizer", "trainable_lemmatizer"} & set(components):
         reason = "the pipeline has no lemmatizer, which features and lemmas need"
-        raise InputError(reason, path, hint="use a pipeline with a lemmatizer, or do without lemmas", code="missing")
+        hint = "use a pipeline with a lemmatizer, or do without features and lemmas"
+        raise InputError(reason, path, hint=hint, code="missing")
     own = f"{meta.get('lang', 'xx')}_{meta.get('name', 'pipeline')}"
     libraries = {"spacy": version("spacy"), "model": str(meta.get("version", ""))}
     files = (p for p in sorted(path.rglob("*")) if p.is_file() and "__pycache__" not in p.parts)
@@ -270,14 +275,15 @@ def _folder(name: str) -> Path:
         reason = "is neither the folder nor the package name of a spaCy pipeline"
         if path.exists():
             lacks = next(file for file in ("meta.json", "config.cfg") if not (path / file).is_file())
-            reason = f"is not the folder of a spaCy pipeline: {lacks} is missing"
+            why = f"{lacks} is missing" if path.is_dir() else "it is a file"
+            reason = f"is not the folder of a spaCy pipeline: {why}"
         hint = "name the folder of a pipeline, or a package such as en_core_web_sm"
         raise InputError(reason, path, hint=hint, code="missing")
     found = importlib.util.find_spec(name)
     roots = [Path(place) for place in (found.submodule_search_locations or ())] if found else []
     for config in (config for root in roots for config in sorted(root.glob("*/config.cfg"))):
         return config.parent.resolve()
-    hint = f"run: python -m spacy download {name}"
+    hint = f"correct the name, or run: python -m spacy download {name}"
     raise InputError(f"the spaCy pipeline {name} is not installed", hint=hint, code="extra")
 
 
@@ -377,7 +383,8 @@ def _load_stanza(path: str, lang: str, pretokenized: bool) -> Any:
         return stanza.Pipeline(lang, dir=path, processors="tokenize,pos,lemma,depparse", **options)
     own = OwnModels.read(folder)[1]
     if "tokenize" not in own and not pretokenized:
-        reason, hint = "no tokenizer is named to split raw text", "use --tokens source, or name a tokenizer"
+        reason = "is required to split raw text into words"
+        hint = "name the file of a tokenizer, or keep the words of the source (--tokens source)"
         raise InputError(reason, folder / OWN, keys="tokenize", hint=hint, code="missing")
     models = [m for m in MODELS if m in own and not (pretokenized and m in ("tokenize", "mwt"))]
     options |= {f"{model}_model_path": own[model] for model in models}
@@ -411,7 +418,8 @@ def open_stanza(name: str, morphology: bool = False) -> StanzaEngine:
         models = _packages(folder, lang)
     if morphology and not any(model.partition("/")[0] == "lemma" for model in models):
         reason = "the models have no lemmatizer, which features and lemmas need"
-        raise InputError(reason, folder, hint="use models with a lemmatizer, or do without lemmas", code="missing")
+        hint = "use models with a lemmatizer, or do without features and lemmas"
+        raise InputError(reason, folder, hint=hint, code="missing")
     added = _marked(morphology)
     mark = fingerprint("stanza", format=STANZA_FORMAT, library=library, lang=lang, models=models, **added)
     columns = (*StanzaEngine.columns, *added.get("morphology", ()))
@@ -428,11 +436,16 @@ def _default_resources() -> Path:
 
 
 def _only_language(folder: Path) -> str:
-    languages = sorted(p.name for p in folder.glob("*") if (p / "depparse").is_dir()) if folder.is_dir() else []
-    if not (folder / "resources.json").is_file() or len(languages) != 1:
-        found = f" (it has {', '.join(languages)})" if languages else ""
-        reason = f"the folder must have {OWN}, or Stanza's resources.json and the models of one language{found}"
-        raise InputError(reason, folder, hint="name such a folder, or the code of a language", code="missing")
+    hint = f"name a folder with {OWN} or with the models of one language, or the code of a language, such as en"
+    if not folder.is_dir():
+        raise no_such(folder, "folder", hint)
+    languages = sorted(p.name for p in folder.glob("*") if (p / "depparse").is_dir())
+    if not (folder / "resources.json").is_file():
+        raise InputError(f"the folder has neither {OWN} nor Stanza's resources.json", folder, hint=hint, code="missing")
+    if len(languages) != 1:
+        has = f"those of {first_few(languages, 8)}" if languages else "none"
+        reason = f"the folder must have the models of one language with a parser, but it has {has}"
+        raise InputError(reason, folder, hint=hint, code="missing")
     return languages[0]
 
 
@@ -441,17 +454,18 @@ def _packages(folder: Path, lang: str) -> dict[str, str]:
     place = "" if folder == _default_resources() else f", model_dir={str(folder)!r}"
     get = f'run: python -c "import stanza; stanza.download({lang!r}{place})"'
     if not (folder / "resources.json").is_file():
-        raise InputError(f"the folder has no Stanza models of {lang}", folder, hint=get, code="extra")
-    entry = read_json(folder / "resources.json").get(lang, {})
+        hint = f"correct the code of the language, or {get}"
+        raise InputError(f"the folder has no Stanza models of {lang}", folder, hint=hint, code="extra")
+    languages = read_json(folder / "resources.json")
+    entry = languages.get(lang, {}) if isinstance(languages, dict) else {}
     if "alias" in entry:
-        hint = f"use stanza:{entry['alias']}"
-        raise InputError(f"the language {lang!r} has the code {entry['alias']!r} in Stanza", hint=hint, code="unknown")
+        reason, hint = f"the language {lang!r} has the code {entry['alias']!r} in Stanza", f"write {entry['alias']}"
+        raise InputError(reason, hint=hint, code="unknown")
     chosen = entry.get("packages", {}).get("default", {})
     if not {"pos", "depparse"} <= set(chosen):
-        reason = f"the default Stanza package of {lang!r} lacks a tagger or a parser"
-        raise InputError(
-            reason, folder / "resources.json", hint="use another parser, such as spacy:NAME", code="missing"
-        )
+        reason = f"the default package of {lang!r} lacks a tagger or a parser" if entry else f"has no language {lang!r}"
+        hint = "correct the code of the language, or use another parser, such as spacy:NAME"
+        raise InputError(reason, folder / "resources.json", hint=hint, code="missing")
     pairs = [(model, chosen[model]) for model in MODELS if model in chosen]
     for model, package in list(pairs):
         needed = entry.get(model, {}).get(package, {}).get("dependencies", ())

@@ -24,6 +24,7 @@ from synthlang.sources import open_source
 from synthlang.sources.base import MORPHOLOGY, listed, remarks_of, size_of
 from synthlang.sources.tags import KEYS, write_misc
 from synthlang.sources.text import UNCUT, FileSource
+from synthlang.wording import first_few
 
 FORMAT = 2  # 2: features and slots as well
 
@@ -69,7 +70,7 @@ def _write_split(source: ParsedSource, split: str, path: Path, source_name: str)
             handle.writelines(conllu(sentence, split) for sentence in batch)
             count += len(batch)
     if not count:
-        reasons = ", ".join(source.skipped[split]) or "the source has none"
+        reasons = first_few(list(source.skipped[split]), 3, "; ") or "the source has no sentence"
         hint = "use a source with sentences, or another parser"
         reason = f"the split has no parsed sentence ({reasons})"
         raise InputError(reason, source_name or None, keys=split, hint=hint, code="empty")
@@ -130,9 +131,10 @@ def parse_command(
         if out.exists():
             path = out / "manifest.json"
             manifest = read_json(path) if path.is_file() else {}
-            if manifest.get("fingerprint") != parsed_fingerprint(source):
+            if not isinstance(manifest, dict) or manifest.get("fingerprint") != parsed_fingerprint(source):
                 hint = "name a new folder"
-                raise InputError("exists already and has other content", out, hint=hint, code="exists")
+                reason = "exists already, but is not the parse of this source by this parser"
+                raise InputError(reason, out, hint=hint, code="exists")
             shown.message(f"{out}: already complete")
         else:
             source.report = shown.counter("parsing", partial(size_of, source.source))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from synthlang.errors import InputError
-from synthlang.parsing.engines import Engine, open_engine
+from synthlang.parsing.engines import TREE_COLUMNS, Engine, open_engine
 from synthlang.sources.base import require_columns
 from synthlang.sources.conllu import ConlluSource
 
@@ -80,7 +80,8 @@ def table(engines: Sequence[tuple[str, Engine]], path: Path) -> str:
         InputError: The treebank cannot be read or has no trees.
     """
     source = ConlluSource(path)
-    require_columns(source, ("head", "deprel"), str(path), "the score of a parser")
+    hint = "use a treebank with gold trees and parts of speech"
+    require_columns(source, TREE_COLUMNS, str(path), "the score of a parser", hint)
     lines = ["| parser | split | punctuation | words | UPOS | UAS | LAS | LAS* |", "|---|---|---|---|---|---|---|---|"]
     for split in source.splits:
         gold = [dict(sentence.columns) for batch in source.batches(split) for sentence in batch]

@@ -71,7 +71,7 @@ def open_segmenter(spec: str) -> Segmenter:
         raise InputError(f"{spec!r} is not a segmenter", hint=f"use {FORMS}", code="unknown")
     libraries = ("spacy", *OF_SPACY[language]) if kind == "spacy" else (MOSES,)
     if missing := [library for library in libraries if importlib.util.find_spec(library) is None]:
-        reason = f"{spec} needs the library {missing[0]}"
+        reason = f"{spec} needs the library {missing[0]}, which is not installed"
         raise InputError(reason, hint=f"run: {install_command('segment')}", code="extra")
     versions = {library: version(library) for library in libraries}
     shown = ", ".join(f"{library} {number}" for library, number in versions.items())

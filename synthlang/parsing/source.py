@@ -49,7 +49,8 @@ class ParsedSource:
                  workers: int = 1, report: Callable[[str, int], None] | None = None,
                  devices: Sequence[str] = ()) -> None:  # fmt: skip
         if tokens == "engine" and tuple(source.columns) != (FORM,):
-            reason = f"engine splits plain text only, but the source has the columns {', '.join(source.columns)}"
+            more = ", ".join(name for name in source.columns if name != FORM)
+            reason = f"'engine' can split plain text only, but the words of the source are annotated ({more})"
             raise InputError(reason, "--tokens", hint="use --tokens source", code="conflict")
         self.source, self.engine, self.tokens, self.workers, self.report = source, engine, tokens, workers, report
         self.devices = devices

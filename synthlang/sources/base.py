@@ -172,7 +172,7 @@ def lacks_morphology(source: HasColumns, names: Sequence[str]) -> bool:
     return any(name in MORPHOLOGY and name not in source.columns for name in names)
 
 
-def require_columns(source: Source, names: Sequence[str], name: str, purpose: str) -> None:
+def require_columns(source: Source, names: Sequence[str], name: str, purpose: str, hint: str = "") -> None:
     """Check that a source has the columns that ``purpose`` needs.
 
     Args:
@@ -180,15 +180,16 @@ def require_columns(source: Source, names: Sequence[str], name: str, purpose: st
         names: Names of the columns that are needed.
         name: The source as the user wrote it, for the error.
         purpose: Subject of the error, such as "the task".
+        hint: Hint of the error (default: an explanation of how to get the column).
 
     Raises:
-        InputError: The source lacks a column. The hint explains how to get the column.
+        InputError: The source lacks a column.
     """
     missing = [n for n in names if n not in source.columns]
     if missing:
         has = ", ".join(source.columns)
         reason = f"{purpose} needs the column {missing[0]!r}, but the source has only {has}"
-        hint = HINTS.get(missing[0], "use a source with this column")
+        hint = hint or HINTS.get(missing[0], "use a source with this column")
         raise InputError(reason, name, hint=hint, code="missing")
 
 

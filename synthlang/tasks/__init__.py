@@ -89,5 +89,5 @@ def split_for(task: TaskSet, wanted: str, chosen: str | None, spec: str) -> str:
     if chosen is None and len(task.splits) == 1:
         return task.splits[0]
     split = chosen or wanted
-    task.check(split, "" if chosen else f"choose one: {spec}#{task.splits[0]}")
+    task.check(split, f"choose one of its splits, as in {choose(spec)[0]}#{task.splits[0]}")
     return split

@@ -114,8 +114,8 @@ class TaskSet(ABC):
         """
         for name in fields or ():
             if name not in self.fields:
-                has = f"use {' or '.join(self.fields)}"
-                raise InputError(f"the task has no field {name!r}", self.name, hint=has, code="unknown")
+                hint = f"use {' or '.join(self.fields)}"
+                raise InputError(f"the task has no field {name!r}", self.name, hint=hint, code="unknown")
         return tuple(i for i, name in enumerate(self.fields) if fields is None or name in fields)
 
 
@@ -188,7 +188,7 @@ class ReadTask(GroupTask):
     line or row raises an InputError when it is read.
     """
 
-    item: ClassVar[str]
+    item: str
     """Name of an item in messages, such as "labelled pair"."""
     cjk: str | None = None
     """``characters`` if each Chinese character and each kana of running text is a word, else None."""
@@ -273,8 +273,8 @@ def built_in(spec: str) -> MiniEnglish:
         InputError: The spec names another grammar, or an option is wrong or is ``limit``.
     """
     if without_limit(spec)[1] is not None:
-        hint = "set the numbers of items with sentences, dev and test"
-        raise InputError("a task of the grammar has no limit", spec, keys=LIMIT, hint=hint, code="unsupported")
+        hint = "set the numbers of items of the splits with sentences, dev and test"
+        raise InputError("cannot be set for a task of the grammar", spec, keys=LIMIT, hint=hint, code="unsupported")
     source = open_source(spec)
     assert isinstance(source, MiniEnglish), "mini-english is the only built-in source"
     return source

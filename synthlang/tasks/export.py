@@ -280,7 +280,7 @@ def _write_splits(
         if not any(items[config].values()):
             total = sum((Counter(counts) for counts in changes.get(config, {}).values()), Counter[str]())
             reason = f"no item is left in the configuration {config} ({listed(total) or 'none was read'})"
-            hint = "change the transforms that drop items, or name a larger task"
+            hint = "use transforms that drop fewer items, or a task with more items"
             raise InputError(reason, task.name, hint=hint, code="empty")
     return {"items": items, "read": read, "changes": changes}
 

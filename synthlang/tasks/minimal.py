@@ -48,6 +48,7 @@ from synthlang.sources.words import REMOVED, count_unseen
 from synthlang.tasks.base import GroupTask, HubTask, MiniEnglishTask, ReadTask, TaskSet, built_in
 from synthlang.tasks.batch import Item, ItemGroup, Sentences
 from synthlang.tasks.pairs import FIRST_ROW, json_rows, tab_rows
+from synthlang.wording import first_few
 
 READER = 1  # part of the fingerprint: raise when the same data gives other pairs
 FIELDS = ("good", "bad")
@@ -66,7 +67,7 @@ WORDS, SPACES = "words", "spaces"
 ENDINGS = (".jsonl", ".tsv", ".txt")
 RENAME = {
     "column": "name the columns in a header, or write two columns separated by a tab",
-    "key": "rename a key in all lines",
+    "key": "rename a key in every line",
 }
 """Hints of the error for a missing side, by what holds a value in the file."""
 NO_WORD = "pairs left out because a side has no word"
@@ -100,6 +101,7 @@ class Row(NamedTuple):
         paradigm: A subdivision of the phenomenon.
         id: Name of the pair.
         place: Index of the marked word of both sides, from 0.
+        file: The file and the line of the pair, if it is in a file.
     """
 
     good: str
@@ -108,6 +110,7 @@ class Row(NamedTuple):
     paradigm: str = ""
     id: str = ""
     place: str = ""
+    file: tuple[Path | None, int | None] = (None, None)
 
 
 class MinimalTask(GroupTask):
@@ -160,10 +163,9 @@ def _marks(words: Sequence[str], row: Row) -> list[int]:
     digits = (row.place.lstrip("0") or "0") if row.place else ""
     marks = [int(digits == str(index)) for index in range(len(words))]
     if row.place and not any(marks):
-        reason = (
-            f"the place {show_value(row.place)} of the pair {row.id!r} is not the index of a word in both sentences"
-        )
-        raise InputError(reason, hint="count words from 0, or leave the place empty", code="range")
+        reason = f"the place {show_value(row.place)} of the pair {row.id!r} is not the index of a word of each sentence"
+        hint = "count words from 0, or leave the place empty"
+        raise InputError(reason, *row.file, hint=hint, code="range")
     return marks
 
 
@@ -243,7 +245,7 @@ def _read(path: Path) -> Iterator[Row]:
     for line, values in rows:
         places = _places(list(values), path, line, "key" if first.startswith("{") else "column")
         found = {field: _text(values[name], name, path, line) for field, name in places.items()}
-        yield Row(**{"id": str(line - start), **found})
+        yield Row(**{"id": str(line - start), **found}, file=(path, line))
 
 
 def _is_header(names: Sequence[str]) -> bool:
@@ -256,8 +258,8 @@ def _places(names: Sequence[str], path: Path, line: int = 1, kind: str = "column
     places = {field: next((name for name in known if name in names), "") for field, known in NAMES.items()}
     for field in FIELDS:
         if not places[field]:
-            has = ", ".join(names)[:200]
-            reason = f"there is no {kind} for the {field} sentence ({' or '.join(NAMES[field])}), only {has}"
+            has = f", only {first_few(names, 8)}" if any(names) else ""
+            reason = f"there is no {kind} for the {field} sentence ({' or '.join(NAMES[field])}){has}"
             raise InputError(reason, path, line, hint=RENAME[kind], code="missing")
     return {field: name for field, name in places.items() if name}
 
@@ -266,7 +268,7 @@ def _text(value: Any, name: str, path: Path, line: int) -> str:
     if value is None or isinstance(value, str | int):
         return "" if value is None else str(value).strip()
     reason = f"must be a text, not {show_value(value)}"
-    raise InputError(reason, path, line, keys=name, hint="correct the line", code="type")
+    raise InputError(reason, path, line, keys=name, hint="write a text in quotation marks", code="type")
 
 
 class HubMinimal(ReadMinimal, HubTask):

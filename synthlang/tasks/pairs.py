@@ -48,7 +48,7 @@ from synthlang.sources.text import digest_splits
 from synthlang.sources.words import CLEANED, REMOVED, count_unseen
 from synthlang.tasks.base import FileTask, HubTask, MiniEnglishTask, ReadTask, TaskSet, built_in
 from synthlang.tasks.batch import Item, ItemGroup
-from synthlang.wording import plural
+from synthlang.wording import first_few, plural
 
 READER = 2  # part of the fingerprint: raise when the same bytes give other pairs
 HUB_READER = 1  # part of the fingerprint: raise when the same rows give other pairs
@@ -135,9 +135,9 @@ class ReadPairs(ReadTask):
             if self.language is None and row.language is not None:
                 first = row.language if first is None else first
                 if first != row.language:
-                    hint = f"choose a language: ?language={min(first, row.language)}"
-                    error = InputError("the rows have several languages", line=line, hint=hint, code="conflict")
-                    raise self._about(error, split)
+                    reason = f"the rows have several languages: {first!r} and {row.language!r}"
+                    hint = f"choose a language, as in ?language={first or row.language}"
+                    raise self._about(InputError(reason, line=line, hint=hint, code="conflict"), split)
             if self.language not in (None, row.language):
                 continue
             if row.label is None:
@@ -155,10 +155,15 @@ class ReadPairs(ReadTask):
             else:
                 counts[NO_WORD] += 1
 
+    def _check_usable(self) -> None:
+        if self.language is not None:
+            self.item = f"labelled pair in the language {self.language!r}"
+        super()._check_usable()
+
     def _check_language(self, named: bool, where: str | Path) -> None:
         if self.language == "":
             hint = "name a language, for example ?language=de"
-            raise InputError("the language is empty", where, keys="language", hint=hint, code="empty")
+            raise InputError("has no value", where, keys="language", hint=hint, code="empty")
         if self.language is not None and not named:
             hint = "leave ?language= out"
             raise InputError("the data has no column 'language'", where, keys="language", hint=hint, code="missing")
@@ -264,10 +269,11 @@ def json_rows(lines: Iterable[tuple[int, str]], path: Path) -> Iterator[tuple[in
         if line.strip():
             row = json_value(line, path, number)
             if not isinstance(row, dict):
-                hint = "write an object with the texts and the label"
-                raise InputError(
-                    f"the line must be a JSON object, not {show_value(row)}", path, number, hint=hint, code="type"
+                reason, hint = (
+                    f"the line must be a JSON object, not {show_value(row)}",
+                    "write an object with both texts",
                 )
+                raise InputError(reason, path, number, hint=hint, code="type")
             yield number, {name.lower(): value for name, value in row.items()}
 
 
@@ -283,8 +289,9 @@ def tab_rows(lines: Iterable[tuple[int, str]], header: list[str], path: Path) ->
         if line.strip():
             cells = line.split("\t")
             if len(cells) != len(header):
-                reason = f"the line has {plural(len(cells), 'column')}, but the header has {len(header)}"
-                raise InputError(reason, path, number, hint="correct the line", code="format")
+                reason = f"the line has {plural(len(cells), 'column')}, but the first line has {len(header)}"
+                hint = f"separate {plural(len(header), 'column')} by tabs"
+                raise InputError(reason, path, number, hint=hint, code="format")
             yield number, dict(zip(reversed(header), reversed(cells), strict=True))  # the first of equal names
 
 
@@ -296,9 +303,10 @@ def _place_of(field: str, names: list[str], path: Path) -> str:
     """Return the name of a field's column, or "" for a missing optional field."""
     found = next((name for name in NAMES[field] if name in names), "")
     if not found and field in NEEDED:
-        has = ", ".join(names)[:200]
-        reason = f"the header has no column for the {field} ({' or '.join(NAMES[field])}), only {has}"
-        raise InputError(reason, path, 1, hint="rename a column", code="missing")
+        has = f"has only {first_few(names, 8)}" if any(names) else "is empty"
+        reason = f"the first line must name the {field} ({' or '.join(NAMES[field])}), but it {has}"
+        hint = "give a header with such a column, or JSON objects with such a key"
+        raise InputError(reason, path, 1, hint=hint, code="missing")
     return found
 
 
@@ -347,7 +355,7 @@ class HubPairs(ReadPairs, HubTask):
         self.left_out = {split: listed(why) for split, why in unusable.items() if set(why) == {NO_LABEL}}
         self._data = {split: rows for split, rows in self._data.items() if split not in self.left_out}
         if not self._data:
-            reason = f"no split has a labelled pair ({'; '.join(self.left_out.values())})"
+            reason = "no pair of any split has a gold label"
             raise InputError(reason, self.name, hint="use a data set with labels", code="empty")
         self.splits = tuple(self._data)
         self._check_usable()

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import pydantic
 
-from synthlang.config_errors import type_reason
+from synthlang.config_errors import show_value, type_reason
 from synthlang.errors import Code, InputError
 from synthlang.files import json_of
 from synthlang.fingerprint import fingerprint
@@ -92,7 +92,7 @@ class ReadQuestions(ReadTask):
 
     kind = "spans"
     fields = FIELDS
-    item = "usable question"
+    item = "question"
     answered = CONTEXT
 
     def _split(self, text: str) -> SegmentedText:
@@ -171,6 +171,8 @@ class FileQuestions(ReadQuestions, FileTask):
             at = tuple(map(str, first["loc"]))
             code: Code = "missing" if first["type"] == "missing" else "type"
             reason = "is required" if code == "missing" else type_reason(first)
+            if "id" in at:  # the only key of several types, which pydantic adds to the location
+                at, reason = at[:-1], f"{show_value(first['input'])} must be a text or an integer"
             hint = "write the file in the format of SQuAD"
             raise InputError(reason, self.files[split], keys=at, hint=hint, code=code) from error
         numbers = count()
@@ -342,8 +344,12 @@ def _answers(value: Any) -> list[tuple[str, int]]:
         found = [[None if one is None else one[part] for one in value] for part in PARTS]
     else:
         found = [None if value is None else value[part] for part in PARTS]
-    if any(part is None or None in part for part in found) or len(found[0]) != len(found[1]):
-        reason = f"must have as many values of {PARTS[0]} as of {PARTS[1]}, without null"
+    reason = ""
+    if any(part is None or None in part for part in found):
+        reason = f"must have a list of {PARTS[0]} and a list of {PARTS[1]} without null"
+    elif len(found[0]) != len(found[1]):
+        reason = f"must have equal numbers of {PARTS[0]} and {PARTS[1]}, not {len(found[0])} and {len(found[1])}"
+    if reason:
         raise InputError(reason, keys="answers", hint="correct or delete the row", code="format")
     return list(zip(*found, strict=True))
 

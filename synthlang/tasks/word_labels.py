@@ -33,6 +33,8 @@ HUB_LABELS: dict[str, dict[str, tuple[str, ...]]] = {
 }
 """Further names of label columns in data sets of the hub (see ``sources.hub``)."""
 HUB_INTENTS = ("intent", "label")
+TREEBANK = ("upos", "deprel")
+"""Label columns whose gold labels are in treebanks."""
 
 
 def open_words(scheme: str, rest: str) -> TaskSet:
@@ -76,7 +78,8 @@ class WordTask(TaskSet):
     label_name = "intent"
 
     def __init__(self, name: str, source: Source, tags: str, needs: tuple[str, ...] = ()) -> None:
-        require_columns(source, (tags, *needs), name, "the task")
+        hint = f"use a treebank, as in {name.partition(':')[0]}:FILE.conllu" if tags in TREEBANK else ""
+        require_columns(source, (tags, *needs), name, "the task", hint)
         self.name, self.source, self.tags, self._needs = name, source, tags, needs
         self.columns, self.licence = source.columns, getattr(source, "licence", None)
         # All other sources refuse an empty split themselves.
