@@ -100,7 +100,7 @@ def parse(
     ] = None,
     tokens: Annotated[
         Literal["source", "engine"],
-        option("Tokenization: source (keep its words) or engine (split words and sentences again)."),
+        option("Tokenization: source (keep its words) or engine (let the parser split plain text)."),
     ] = "source",
     morphology: Annotated[
         bool, option("Morphological features and lemmas, in addition to tags and trees.", "--morphology")

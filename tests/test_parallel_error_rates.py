@@ -119,3 +119,4 @@ def test_reversed_gold(tmp_path):
 def test_gold_that_is_refused(tmp_path, text, first, line, code):
     error = refusal(read_gold, put(tmp_path, text), *LENGTHS, first)
     assert (error.line, error.code) == (line, code)
+    assert "--links-first" not in error.hint and ("--gold-reversed" in error.hint) is (text == "5-5\n7-7\n")

@@ -342,10 +342,15 @@ def test_bad_lists_of_own_models(own, place, tmp_path):
         ("spacy:./nowhere", "nowhere", "missing"),
         ("stanza:./nowhere", "nowhere", "missing"),
         ("stanza:xx", "resources", "extra"),
+        ("spacy:./list", "list", "missing"),
     ],
 )
 def test_parsers_that_are_not_there(spec, place, code, tmp_path, monkeypatch):
     monkeypatch.setenv("STANZA_RESOURCES_DIR", str(tmp_path / "resources"))
+    monkeypatch.chdir(tmp_path)
+    Path("list").mkdir()
+    Path("list/config.cfg").touch()
+    Path("list/meta.json").write_text("[]")
     assert refused(open_engine, spec) == (place, code)
 
 

@@ -78,7 +78,10 @@ def test_the_languages_of_one_file(tmp_path):
     rows = "language\tgold_label\tsentence1\tsentence2\tpairID\nen\tneutral\tA\tB\t1\nde\tneutral\tC\tD\t1\n"
     path = write(tmp_path / "xnli.dev.tsv", rows)
     error = refusal(lambda: list(open_task(f"nli:{path}").batches("dev")))
-    assert place_and_code(error) == ("xnli.dev.tsv:3", "conflict") and error.hint == "choose a language: ?language=de"
+    assert (
+        place_and_code(error) == ("xnli.dev.tsv:3", "conflict")
+        and error.hint == "choose a language, as in ?language=en"
+    )
     task = open_task(f"nli:{path}?language=de")
     assert only(task, "dev").strings(0) == ["C"]
     assert task.fingerprint != open_task(f"nli:{path}?language=en").fingerprint
@@ -280,7 +283,7 @@ FILES: list[tuple[str, Any, str, str]] = [
     ("qa", {"data": []}, "x.json", "empty"),
     ("qa", [paragraph(context=" ")], "x.json", "empty"),
     ("qa", [paragraph(context="\ud800")], "x.json", "type"),
-    ("qa", [paragraph(qas=[{"id": 1.5, "question": "a"}])], f"{QA}.qas.0.id.str", "type"),
+    ("qa", [paragraph(qas=[{"id": 1.5, "question": "a"}])], f"{QA}.qas.0.id", "type"),
     ("qa", [paragraph(qas=[question("a", (True, "old"))])], f"{QA}.qas.0.answers.0.answer_start", "type"),
     ("slots", "set\t0:9:x\tabc", "x.tsv", "empty"),
     ("pos", "", "x.conllu", "empty"),

@@ -109,10 +109,10 @@ HEAD = "good\tbad\n"
         (HEAD + "a\ta\n", "x.tsv", "empty"),
         (HEAD + "a\t\n", "x.tsv", "empty"),
         (HEAD + "a\tb\nc\n", "x.tsv:3", "format"),
-        ("good\tbad\tplace\na b\ta\t1\n", "x.tsv", "range"),
-        ("good\tbad\tplace\na b\ta c\t-1\n", "x.tsv", "range"),
-        ("good\tbad\tplace\na b\ta c\tb\n", "x.tsv", "range"),
-        ("good\tbad\tplace\na b\ta c\t" + "9" * 5000 + "\n", "x.tsv", "range"),
+        ("good\tbad\tplace\na b\ta\t1\n", "x.tsv:2", "range"),
+        ("good\tbad\tplace\na b\ta c\t-1\n", "x.tsv:2", "range"),
+        ("good\tbad\tplace\na b\ta c\tb\n", "x.tsv:2", "range"),
+        ("good\tbad\tplace\na b\ta c\t" + "9" * 5000 + "\n", "x.tsv:2", "range"),
         ("a\tb\nc\td\te\n", "x.tsv:2", "format"),
         ("a\tb\nc\n", "x.tsv:2", "format"),
         ('{"good": "a", "bad": "b"}\n{"good": "a"}\n', "x.tsv:2", "missing"),
@@ -126,6 +126,12 @@ def test_wrong_files(tmp_path, content, place, code):
     path = tmp_path / "x.tsv"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     assert refused(lambda: list(open_task(f"minimal:{path}").batches("test"))) == (place, code)
+
+
+def test_the_file_of_a_folder_with_a_wrong_place_is_named(tmp_path):
+    for name, place in (("a", 1), ("b", 7)):
+        write(tmp_path / f"{name}.tsv", f"good\tbad\tplace\na b\ta c\t{place}\n")
+    assert refused(lambda: list(open_task(f"minimal:{tmp_path}").batches("test"))) == ("b.tsv:2", "range")
 
 
 @pytest.mark.parametrize(

@@ -327,7 +327,7 @@ class HubMinimal(ReadMinimal, HubTask):
                 code = row["phenomenon"]  # −1 or None without a label
                 row["phenomenon"] = None if code is None or code < 0 else self._phenomena[code]
             texts = {field: "" if value is None else str(value).strip() for field, value in row.items()}
-            yield Row(**{"id": str(number), **texts})
+            yield Row(**{"id": str(number), **texts}, file=(None, None))
 
 
 def _columns_of(features: Mapping[str, Any], name: str) -> dict[str, str]:
