@@ -348,9 +348,9 @@ def test_bad_lists_of_own_models(own, place, tmp_path):
 def test_parsers_that_are_not_there(spec, place, code, tmp_path, monkeypatch):
     monkeypatch.setenv("STANZA_RESOURCES_DIR", str(tmp_path / "resources"))
     monkeypatch.chdir(tmp_path)
-    Path("list").mkdir()
-    Path("list/config.cfg").touch()
-    Path("list/meta.json").write_text("[]")
+    (tmp_path / "list").mkdir()
+    (tmp_path / "list/config.cfg").touch()
+    (tmp_path / "list/meta.json").write_text("[]")
     assert refused(open_engine, spec) == (place, code)
 
 
