@@ -56,8 +56,8 @@ def derive(
     vocabulary: Annotated[
         str | None,
         option(
-            "Vocabulary for token ids: a size to train, or a tokenizer folder (default: no token ids). "
-            "Not for a labelled task."
+            "Vocabulary for token ids: a number of tokens to train (at least 261), or a tokenizer folder (default: "
+            "no token ids). A labelled task cannot have one."
         ),
     ] = None,
     counts: Annotated[
@@ -67,8 +67,8 @@ def derive(
     field: Annotated[
         list[str],
         option(
-            "Field to derive, such as premise. Adds the configuration 'mixed', in which all other fields stay in the "
-            "source language (default: none; repeatable)."
+            "Field of a labelled task, such as premise, that is derived in the configuration 'mixed'. All other fields "
+            "stay in the source language there (default: none; repeatable)."
         ),
     ] = [],  # noqa: B006  typer copies it
     cache: Cache = None,

@@ -76,7 +76,7 @@ def show(
     model: Model,
     conllu: Annotated[Path, option("CoNLL-U file with the sentence.")],
     sentence: Annotated[str, option("Sentence to show: its sent_id, or its number from 1.")],
-    node: Annotated[int, option("Head word to show: its id in the sentence.")],
+    node: Annotated[int, option("Head word to show: its id in the sentence, from 1.")],
     labels: Annotated[Labels, option("Relations: faithful (as in the file) or mapped (as in the model).")] = "faithful",
     substrate: Annotated[str | None, option("Substrate: a second model to mix in (default: none).")] = None,
     substrate_weight: Weight = 0.05,

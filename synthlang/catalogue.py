@@ -138,7 +138,11 @@ def load_bases(names: Any, place: Path, below: tuple[Path, ...] = ()) -> dict[st
         reason = f"must be a name or a list of names, not {json.dumps(names, ensure_ascii=False)}"
         raise InputError(reason, keys=BASE, hint=BASES, code="type")
     result = dict[str, Any]()
-    for path_or_name in [_base(name, place) for name in listed]:
+    try:
+        bases = [_base(name, place) for name in listed]
+    except InputError as error:
+        raise error.inside(BASE) from error
+    for path_or_name in bases:
         if isinstance(path_or_name, str):
             result = merged(result, find(*path_or_name.split("/", 1)).data)
         elif path_or_name.resolve() in below:
@@ -215,8 +219,8 @@ def _where(kind: str, name: str) -> str:
     if sizes:
         return f"add a size: {' or '.join(f'{name}/{size}' for size in sizes)}"
     for other, command in COMMANDS.items():
-        if any(known == name or known.startswith(f"{name}/") for known in names(other)):
-            return f"this name is one of the {other}; use synthlang {command} {name}"
+        if other != kind and any(known == name or known.startswith(f"{name}/") for known in names(other)):
+            return f"this name is one of the {other}, which synthlang {command} runs"
     near = get_close_matches(name, names(kind))
     return f"did you mean {' or '.join(near)}?" if near else f"list them with: synthlang configs {kind}"
 
@@ -293,9 +297,10 @@ def _with_bases(path: Path, below: tuple[Path, ...]) -> dict[str, Any]:
     """Return the mapping in a file, merged over its bases."""
     data = read_yaml(path)
     if not isinstance(data, dict):
-        found = "is empty" if data is None else "is a list" if isinstance(data, list) else "is a single value"
+        found = "a list" if isinstance(data, list) else "a single value"
+        reason = "is empty" if data is None else f"must be a mapping of keys to values, not {found}"
         hint = "write KEY: VALUE lines at the top level"
-        raise InputError(found, path, hint=hint, code="empty" if data is None else "type")
+        raise InputError(reason, path, hint=hint, code="empty" if data is None else "type")
     if BASE not in data:
         return data
     bases = data.pop(BASE)
@@ -313,11 +318,11 @@ def _base(name: str, place: Path) -> Path | str:
     kind, _, rest = name.partition("/")
     if path.is_file() or (path.exists() and kind not in FILES):
         return path
-    if kind not in FILES or name.endswith(YAML):
+    if kind not in FILES or not rest or name.endswith(YAML):
         known = [] if name.endswith(YAML) else [f"{kind}/{entry}" for kind in FILES for entry in names(kind)]
         near = did_you_mean(name, [entry for entry in known if entry.endswith(f"/{name}")] or known)
         hint = f"{near}{BASES}"
-        raise InputError(f"the file {path} does not exist", keys=BASE, hint=hint, code="missing")
+        raise InputError(f"the file {path} does not exist", hint=hint, code="missing")
     find(kind, rest)
     return name
 

@@ -191,15 +191,15 @@ def override(
         key, equals, value = assignment.partition("=")
         where = f"--set {assignment}"
         if not equals or not KEY.fullmatch(key):
-            hint = f"write for example --set {example}"
-            raise InputError("must be KEY=VALUE with a dotted key", where, hint=hint, code="format")
+            hint = f"write for example {example}, without spaces in the key"
+            raise InputError("must be KEY=VALUE, with dots between nested keys", where, hint=hint, code="format")
         if not value.strip():
             hint = f"write {key}=null for no value, or \"{key}=''\" for an empty text"
             raise InputError("has no value", where, hint=hint, code="empty")
-        new = parse_yaml(value, where)
         try:
-            result = assigned(result, key.split("."), new)
+            result = assigned(result, key.split("."), parse_yaml(value, where))
         except InputError as error:
+            error.line = None  # an option is a single line
             raise error.inside(path=where) from error
     return result
 

@@ -77,7 +77,7 @@ def faults(
         elif fault.text not in known.text and (not rule or rule not in of_keys):
             both = f"{known.reason}, or {fault.reason}"
             if rule and all(of_keys):
-                both = f"{show_value(item['input'])} must {_either([*of_keys, rule])}"
+                both = _must(item["input"], _either([*of_keys, rule]))
             found[fault.keys] = InputError(both, keys=fault.keys, hint=known.hint or fault.hint, code=known.code)
         of_keys.append(rule)
     return [fault for fault in found.values() if not _is_of_other_member(fault, found)]
@@ -122,14 +122,20 @@ def _fault(model: type[pydantic.BaseModel], item: ErrorDetails, data: Any) -> In
     if kind in SECTIONS:
         last = keys[-1] if keys else "NAME"
         form = "- {KEY: VALUE}" if last.isdigit() else f"{last}: {{KEY: VALUE}}"  # an item of a list, or a key
-        return InputError(f"{show_value(value)} must {SECTION}", keys=keys, hint=f"write {form}", code="type")
+        return InputError(_must(value, SECTION), keys=keys, hint=f"write {form}", code="type")
     return InputError(type_reason(item), keys=keys, code=CODES.get(kind, "type"))
 
 
 def type_reason(item: ErrorDetails) -> str:
     """Return the reason of an InputError for an error of pydantic about the type or the range of a value."""
-    shown, rule = show_value(item["input"]), _rule(item)
-    return f"{shown} must {rule}" if rule else f"{shown}: {item['msg']}"
+    rule = _rule(item)
+    return _must(item["input"], rule) if rule else f"{show_value(item['input'])}: {item['msg']}"
+
+
+def _must(value: Any, rule: str) -> str:
+    """Return the reason of an error about a value that breaks a rule, such as "be a list"."""
+    is_mapping = isinstance(value, dict) and rule.startswith("be ")
+    return f"must {rule}, not a mapping" if is_mapping else f"{show_value(value)} must {rule}"
 
 
 def _rule(item: ErrorDetails) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 
 from synthlang.errors import InputError
 from synthlang.export.run import exists_already, export_language, partial_of
-from synthlang.files import user_path
+from synthlang.files import no_such, user_path
 from synthlang.language import Language, bind_language, parse_language
 from synthlang.progress import Display
 from synthlang.reading import Reading
@@ -72,7 +72,7 @@ def _check_options(spec: str, fields: Sequence[str], vocabulary: str | None, out
         reason = "the option is for a source of sentences, not for a task"
         raise InputError(reason, "--vocabulary", hint=hint, code="conflict")
     if fields and not is_task(spec):
-        reason = "the option is for a labelled task (nli:, qa:), not for a source of sentences"
+        reason = "the option is for a labelled task such as nli: or qa:, not for a source of sentences"
         raise InputError(reason, "--field", hint=hint, code="conflict")
     if out.exists() and not (out / "manifest.json").is_file() and not partial_of(out).exists():
         raise exists_already(out)
@@ -244,7 +244,10 @@ def _vocabulary(job: _Job, source: Source, split: str | None, option: str | None
     from synthlang.vocabulary import Vocabulary, train_vocabulary
 
     if not (option.isascii() and option.isdigit()):
-        return Vocabulary.load(user_path(option))
+        folder = user_path(option)
+        if not folder.exists():
+            raise no_such(folder, "folder", hint="give a size such as 8000, or the folder of a tokenizer")
+        return Vocabulary.load(folder)
     batches = source.batches(counted_split(source, split, job.counted))
     try:
         vocabulary = train_vocabulary(batches, int(option))

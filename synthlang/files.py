@@ -32,7 +32,7 @@ TEMPORARY = ".tmp-"
 UNIQUE = "-????????"
 """Glob for the random end of temporary names."""
 FULL = (errno.ENOSPC, errno.EDQUOT)
-IN_THE_WAY = ("a file has the name of one of its folders", "rename this file or name another path")
+IN_THE_WAY = ("a file has the name of one of its folders", "rename that file or name another path")
 PERMISSIONS = "check the permissions of the folder"
 WRITE_FAULTS = {
     errno.ENOTDIR: IN_THE_WAY,
@@ -47,7 +47,9 @@ WRITE_FAULTS = {
 """Reason and action for each kind of OSError when a file or a folder is written."""
 READ_FAULTS = {
     errno.EISDIR: ("this is a folder, not a file", "name a file"),
-    errno.EACCES: ("permission denied", "allow yourself to read it (chmod u+r)"),
+    errno.EACCES: ("permission denied", "check the permissions of the file and of its folders"),
+    errno.ENOTDIR: ("a file has the name of one of its folders", "correct the path"),
+    errno.ENAMETOOLONG: ("the name is too long", "correct the path"),
 }
 """Reason and action for each kind of OSError when a file is read."""
 
@@ -63,7 +65,7 @@ def safe_name(name: str, what: str = "name") -> str:
         InputError: The name cannot be a file name.
     """
     if not SAFE_NAME.fullmatch(name):
-        hint = "use 1 to 128 letters, digits or _.+=,- and start with a letter or digit"
+        hint = "use 1 to 128 of the characters A-Z, a-z, 0-9 and _.+=,- and begin with a letter or digit"
         raise InputError(f"{what} {name!r} cannot be a file name", hint=hint, code="format")
     return name
 
@@ -75,7 +77,8 @@ def check_named(path: Path) -> None:
         InputError: The path has no name, or ends in ``..``.
     """
     if path.name in ("", ".."):
-        raise InputError(f"{str(path)!r} cannot be an output", hint="name a new file or folder", code="format")
+        reason = "cannot be an output, because the path does not end in a name"
+        raise InputError(reason, path, hint="add the name of a file or folder", code="format")
 
 
 def user_path(name: str | os.PathLike[str]) -> Path:
@@ -130,18 +133,19 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except UnicodeEncodeError as error:
         reason = f"cannot hold the text {error.object[error.start : error.end]!a}, which is not UTF-8"
-        raise InputError(reason, path, hint="rename the file or folder with this name", code="format") from error
+        hint = "remove this text from the name or the input that contains it"
+        raise InputError(reason, path, hint=hint, code="format") from error
     except OSError as error:
         raise unwritable(error, path) from error
 
 
 def unwritable(error: OSError, path: Path) -> DiskError:
     """Return the error for an output that could not be written because of ``error``."""
-    again = "and run the same command again"
     if error.errno in FULL:
-        return DiskError("no space is left on the disk", path, hint=f"free some space {again}", code="resources")
+        reason = "no space is left on the disk or in its quota"
+        return DiskError(reason, path, hint="free some space, and try again", code="resources")
     reason, action = WRITE_FAULTS.get(error.errno or 0, (error.strerror or str(error), "check the disk"))
-    return DiskError(f"cannot be written: {reason}", path, hint=f"{action}, {again}", code="failed")
+    return DiskError(f"cannot be written: {reason}", path, hint=f"{action}, and try again", code="failed")
 
 
 def _temporary(path: Path) -> Path:
@@ -305,12 +309,15 @@ def json_value(text: str, path: Path, line: int | None = None) -> Any:
         InputError: The text is not JSON, or a number or the nesting is too large to read. The error names the line.
     """
     if line is None and not text.strip():
-        raise InputError("the file is empty, not JSON", path, 1, hint="restore or replace this file", code="format")
+        raise InputError("is empty, not JSON", path, 1, hint="restore or replace this file", code="format")
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        reason, at = f"is not JSON: {error.msg} at column {error.colno}", error.lineno if line is None else line
-        raise InputError(reason, path, at, hint="correct this line", code="format") from error
+        reason = f"is not JSON: {error.msg} at column {error.colno}"
+        hint = "correct or restore the file" if line is None else "correct this line"
+        if text.startswith("\ufeff"):
+            reason, hint = "begins with a byte order mark", "save the file as UTF-8 without this mark"
+        raise InputError(reason, path, line or error.lineno, hint=hint, code="format") from error
     except ValueError as error:
         reason = "has a number with thousands of digits"
         raise InputError(reason, path, line, hint="shorten this number", code="format") from error
@@ -331,7 +338,7 @@ def lines_of(handle: IO[bytes], path: Path) -> Iterator[tuple[int, str]]:
             check_is_text(raw[:START], path)
         if len(raw) == LONGEST_LINE:
             raise InputError(
-                f"the line has {LONGEST_LINE >> 20} MB or more", path, number, hint="insert line breaks", code="range"
+                f"the line has {LONGEST_LINE >> 20} MB or more", path, number, hint="shorten this line", code="range"
             )
         yield number, decoded(raw, "utf-8-sig" if number == 1 else "utf-8", path, number).rstrip("\r\n")
 
@@ -345,7 +352,7 @@ def decoded(raw: bytes, codec: str, path: Path, line: int) -> str:
     try:
         return raw.decode(codec)
     except UnicodeDecodeError as error:
-        reason = f"is not UTF-8 (byte {error.start} of the line)"
+        reason = f"is not UTF-8 (byte 0x{raw[error.start]:02X})"
         hint = "convert the file to UTF-8, for example with iconv"
         raise InputError(reason, path, line, hint=hint, code="format") from error
 

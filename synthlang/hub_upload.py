@@ -29,7 +29,7 @@ def check_repository(repo_id: str) -> None:
         InputError: The text cannot be the name of a repository.
     """
     if not REPOSITORY.fullmatch(repo_id) or len(repo_id) > LONGEST:
-        hint = f"write NAME or OWNER/NAME with at most {LONGEST} letters, digits and _.-"
+        hint = f"write NAME or OWNER/NAME with at most {LONGEST} letters, digits and _.-, each beginning with a letter"
         raise InputError(f"{repo_id!r} cannot be the name of a repository", hint=hint, code="format")
 
 
@@ -150,7 +150,7 @@ def tried(call: Callable[[], T], place: str) -> T:
         raise
     except Exception as error:  # anything that the library or the network may raise
         reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-        hint = "check the name, the connection and the login (hf auth login), and run the command again"
+        hint = "check the name, the connection and the login (hf auth login), and try again"
         raise InputError(f"the upload failed: {reason.strip()}", place, hint=hint, code="failed") from error
 
 

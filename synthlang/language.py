@@ -29,7 +29,7 @@ from synthlang.fingerprint import fingerprint
 from synthlang.references import Kind
 from synthlang.rewrite import SPAN_COLUMNS, Rewrite
 from synthlang.rng import key_of
-from synthlang.scripts import SCRIPTS, Script
+from synthlang.scripts import SCRIPTS, Script, byte_characters
 from synthlang.sources.base import Source, require_columns, with_columns, word_counts
 from synthlang.strict_yaml import write_yaml
 from synthlang.transforms.table import KINDS, SHORT_NAMES, AnyTransform
@@ -80,12 +80,14 @@ class Language(StrictModel):
             )
         if "token" in units and "word" in units[units.index("token") :]:
             reason = "a transform with unit: word follows one with unit: token"
-            raise InputError(reason, keys="transforms", hint="put unit: token last", code="conflict")
+            hint = "put each transform with unit: token last"
+            raise InputError(reason, keys="transforms", hint=hint, code="conflict")
         for place, transform in enumerate(self.transforms):
             changed = [before.kind for before in self.transforms[:place] if not before.keeps_forms]
             if "lemma" in transform.requires and changed:
                 reason = f"{transform.kind} writes lemmas of the source, so it cannot follow {changed[0]}"
-                raise InputError(reason, keys="transforms", hint=f"put {transform.kind} before it", code="conflict")
+                hint = f"put {transform.kind} before {changed[0]}"
+                raise InputError(reason, keys="transforms", hint=hint, code="conflict")
         if self.name == "parent" and self.transforms:
             reason = "the name parent is reserved for the language without transforms"
             raise InputError(reason, keys="name", hint="choose another name", code="conflict")
@@ -254,7 +256,7 @@ class Language(StrictModel):
     def _tokens(self) -> Subwords:
         if self._subwords is None:
             reason = f"the language {self.name} has a transform with unit: token, which needs a vocabulary"
-            hint = "use unit: word; synthlang derive has the option --vocabulary for such a language"
+            hint = "use unit: word, or give a vocabulary for a source of sentences (synthlang derive --vocabulary)"
             raise InputError(reason, hint=hint, code="missing")
         return self._subwords
 
@@ -326,8 +328,9 @@ def _check_tokens(language: Language, vocabulary: Vocabulary) -> None:
     needed = (token for transform in language.transforms for token in transform.added_tokens)
     missing = next((token for token in needed if vocabulary.parent.token_to_id(token) is None), None)
     if missing is not None:
-        reason = f"the vocabulary has no token {missing!r}, which the language {language.name} inserts"
-        hint = "give --vocabulary a size, or the tokenizer/parent of a data set or run of this language"
+        word = bytes(map(byte_characters().index, missing)).decode().strip()
+        reason = f"the vocabulary has no token for the word {word!r}, which the language {language.name} inserts"
+        hint = "give the size of a vocabulary in place of a folder, or tokenizer/parent of a data set of this language"
         raise InputError(reason, hint=hint, code="missing")
 
 
@@ -376,14 +379,21 @@ def _from_name(spec: str) -> Language:
         given: dict[str, Any] = {"kind": kind.model_fields["kind"].default}
         option, strength = match["option"], match["before"] or match["after"]
         if option is not None:
-            given[key] = int(option) if re.fullmatch("[0-9]{1,9}", option) else option
+            given[key] = int(option) if re.fullmatch("[0-9]{1,99}", option) else option
         if strength is not None:
             given["strength"] = float(strength)
         transforms.append(given)
         label = "" if option is None else f"-{option.rpartition('/')[2]}"  # the last part of a path
         labels.append(f"{match['kind']}{label}" + ("" if strength is None else f"={strength}"))
     name = "+".join(labels)
-    return parse(Language, {"name": name, "transforms": transforms}, f"language {spec}")
+    try:
+        return parse(Language, {"name": name, "transforms": transforms}, f"language {spec}")
+    except InputError as error:
+        for fault in (error, *error.others):
+            if fault.keys == ("name",):
+                fault.hint = "write a YAML file with a name for this language"
+            fault.keys = fault.keys[2:]  # without transforms.0, which the user did not write
+        raise
 
 
 def _from_catalogue(spec: str, part: str) -> Language:
@@ -393,8 +403,10 @@ def _from_catalogue(spec: str, part: str) -> Language:
         reason = f"{entry} is an entry of the catalogue, which takes no strength and cannot be joined with +"
         hint = f"write a YAML file with all transforms; synthlang configs derived {entry} prints those of {entry}"
         raise InputError(reason, f"language {spec}", hint=hint, code="unsupported")
-    reason = f"{part!r} is neither a short name ({', '.join(SHORT_NAMES)}) nor a YAML file"
+    reason = f"{part!r} is neither a short name ({', '.join(SHORT_NAMES)}), an entry of the catalogue nor a YAML file"
     hint = f"{did_you_mean(spec, names('derived'))}write a name such as trans+inv or trans:0.5, or name a .yaml file"
+    if (kind := re.split("[:@]", part)[0]) in KINDS:
+        hint = f"write a YAML file with a transform of kind {kind}"
     raise InputError(reason, f"language {spec}", hint=hint, code="unknown")
 
 

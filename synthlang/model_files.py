@@ -23,6 +23,7 @@ Ints = NDArray[np.int64]
 LARGEST_ID = 1 << 24
 """Largest token id that is accepted. The largest vocabularies in use have about a million tokens."""
 LAYERS, WIDTH = 10_000, 1 << 24
+AGAIN = "download or save the tokenizer again"
 OTHER_NAMES = {
     "num_hidden_layers": ("n_layers", "n_layer"),
     "num_attention_heads": ("n_heads", "n_head"),
@@ -58,7 +59,8 @@ def model_config(path: Path) -> Any:
     kind = data.get("model_type") if isinstance(data, dict) else None
     if not isinstance(kind, str):
         hint = "name a model folder that transformers wrote"
-        raise InputError("is not the config of a model: model_type is missing", path, hint=hint, code="format")
+        reason = "is not the config of a model, because it has no text model_type"
+        raise InputError(reason, path, hint=hint, code="format")
     for key, largest in SIZES.items():
         value = data.get(key)
         if value is not None and not (isinstance(value, int) and 1 <= value <= largest):
@@ -97,15 +99,12 @@ def check_tokenizer_file(path: Path) -> None:
     for found in _ids(path.name, data):
         if not isinstance(found, int) or not 0 <= found <= LARGEST_ID:
             reason = f"has the token id {found!r:.40}, which is not an integer from 0 to {LARGEST_ID:,}"
-            raise InputError(reason, path, hint="download the model again", code="range")
+            raise InputError(reason, path, hint=AGAIN, code="range")
     if path.name == "tokenizer.json" and isinstance(data, dict):
         for table in _precompiled(data.get("normalizer")):
             if not _is_sound(table):
                 raise InputError(
-                    "the precompiled_charsmap of the normalizer is damaged",
-                    path,
-                    hint="download the model again",
-                    code="damaged",
+                    "has a damaged precompiled_charsmap in its normalizer", path, hint=AGAIN, code="damaged"
                 )
 
 

@@ -20,16 +20,18 @@ from synthlang.errors import InputError
 
 GZIP = b"\x1f\x8b"
 """The first bytes of a gzip file."""
+TO_UTF8 = "convert it: iconv -f {} -t UTF-8 FILE > NEW"
 FOREIGN = {
-    GZIP: ("packed with gzip", "unpack it first (gunzip), or rename it to end in .gz where gzip files can be read"),
+    GZIP: ("packed with gzip", "unpack it first (gunzip < FILE > NEW)"),
     b"PK\x03\x04": ("a zip archive", "unpack it first (unzip)"),
-    b"\xfd7zXZ\x00": ("packed with xz", "unpack it first (unxz)"),
-    b"BZh": ("packed with bzip2", "unpack it first (bunzip2)"),
-    b"\x28\xb5\x2f\xfd": ("packed with Zstandard", "unpack it first (unzstd)"),
+    b"\xfd7zXZ\x00": ("packed with xz", "unpack it first (unxz < FILE > NEW)"),
+    b"BZh": ("packed with bzip2", "unpack it first (bunzip2 < FILE > NEW)"),
+    b"\x28\xb5\x2f\xfd": ("packed with Zstandard", "unpack it first (unzstd < FILE > NEW)"),
     b"%PDF-": ("a PDF", "extract the text of the file first"),
-    **dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), UTF16 := ("UTF-16", "convert it: iconv -f UTF-16 -t UTF-8 FILE > NEW")),
+    **dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), ("UTF-16", TO_UTF8.format("UTF-16"))),
 }
 """Name of the format and hint of the error, by the first bytes of content that is not UTF-8 text."""
+NOT_PACKED = "if it is plain text, rename it without .gz; otherwise download it again"
 BLOCK = 1 << 20
 SIZE = 4
 """Number of bytes at the end of a gzip file that hold its unpacked size."""
@@ -53,8 +55,9 @@ def check_is_text(start: bytes, path: Path) -> None:
     """
     found = next((about for first, about in FOREIGN.items() if start.startswith(first)), None)
     pairs = len(start) // 2
-    if found is None and pairs > 1 and pairs in (start[::2].count(0), start[1::2].count(0)):
-        found = UTF16
+    for order, zeros in (("BE", start[::2]), ("LE", start[1::2])):
+        if found is None and pairs > 1 and zeros.count(0) == pairs:
+            found = "UTF-16", TO_UTF8.format(f"UTF-16{order}")
     if found is not None:
         raise InputError(f"is {found[0]}, not UTF-8 text", path, hint=found[1], code="unsupported")
 
@@ -75,10 +78,10 @@ def open_packed(path: Path) -> Iterator[io.BufferedReader[Any]]:
             with io.BufferedReader(Limited(packed, path, most)) as handle:
                 yield handle
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        reason, hint = f"is damaged: {error}", "download or pack the file again"
-        if not _is_packed(path):
-            reason, hint = "is not a gzip file, although its name ends in .gz", "rename the file without .gz"
-        raise InputError(reason, path, hint=hint, code="damaged") from error
+        if _is_packed(path):
+            hint = "download or pack the file again"
+            raise InputError(f"is damaged: {error}", path, hint=hint, code="damaged") from error
+        raise InputError("is not a gzip file", path, hint=NOT_PACKED, code="format") from error
 
 
 def _is_packed(path: Path) -> bool:
@@ -142,7 +145,8 @@ def unpacks_to_more(path: Path, most: int) -> InputError:
         InputError: The environment variable LIMIT is not a whole number.
     """
     reason = f"unpacks to more than {most >> 20:,} MB"
-    hint = f"if the file is correct, unpack it, or set {LIMIT} to more than {_ratio():,}"
+    more = 10 * _ratio() or RATIO
+    hint = f"if the file is correct, set the environment variable {LIMIT} to a larger number, such as {more}"
     return InputError(reason, path, hint=hint, code="range")
 
 

@@ -105,7 +105,7 @@ def optional_field(name: str, field: FieldInfo) -> tuple[Any, Any]:
         InputError: The field has no default.
     """
     if field.is_required():
-        reason = "this setting of a plugin has no default"
+        reason = "is a setting of a plugin and has no default"
         raise InputError(reason, keys=name, hint="add a default to its field, or uninstall the package", code="missing")
     default = field.get_default(call_default_factory=True)
     kind = Annotated[field.annotation, *field.metadata, OmitDefaultFromHash()]  # type: ignore[name-defined]

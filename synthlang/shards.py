@@ -10,6 +10,7 @@ manifest.json     fingerprints of the inputs, sizes, counts of the language by r
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,7 @@ from synthlang.language import Language
 from synthlang.npy import NpyWriter
 from synthlang.reading import Reading
 from synthlang.scripts import CONTROL_WORDS
-from synthlang.sources.base import Source, remarks_of
+from synthlang.sources.base import Source, because, remarks_of
 
 if TYPE_CHECKING:
     from synthlang.vocabularies import LanguageTokenizer
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 FORMAT = 2
 KEYS = {"fingerprint", "format", "dtype", "tokens", "sha256"}  # the keys of the manifest that reading needs
 FILES = ("counts.npy", "offsets.npy", "sentence_ids.npy", "tokens.bin")
-AGAIN = "delete the folder and run the same command again"
+AGAIN = "delete the folder, and try again"
 
 
 def shards_fingerprint(source: Source, split: str, language: Language, tokenizer: LanguageTokenizer) -> str:
@@ -125,7 +126,7 @@ def write_shards(source: Source, split: str, language: Language, tokenizer: Lang
                 reasons.update({CONTROL_WORDS: encoded.control_words} if encoded.control_words else {})
         reasons.update(remarks_of(source, split))
         if not len(numbers):
-            raise _nothing_left(language, split)
+            raise _nothing_left(language, split, reasons)
         np.save(temporary / "counts.npy", counts)
         manifest = _about(source, split, language, tokenizer) | {
             "dtype": dtype.str,
@@ -146,9 +147,10 @@ def _about(source: Source, split: str, language: Language, tokenizer: LanguageTo
     return {"fingerprint": name, "format": FORMAT, "split": split, "parents": parents}
 
 
-def _nothing_left(language: Language, split: str) -> InputError:
-    reason = f"the language {language.name} drops every sentence of the split {split}"
-    return InputError(reason, hint="use a larger text, or transforms that keep its sentences", code="empty")
+def _nothing_left(language: Language, split: str, counts: Mapping[str, int]) -> InputError:
+    reason = f"the language {language.name} has no sentence in the split {split}{because(counts)}"
+    hint = "use a larger text, or transforms that keep its sentences"
+    return InputError(reason, hint=hint if language.transforms else "use a text with sentences", code="empty")
 
 
 def read_shards(folder: Path, expected: str | None = None) -> Shards:
@@ -164,12 +166,12 @@ def read_shards(folder: Path, expected: str | None = None) -> Shards:
     """
     manifest = read_json(folder / "manifest.json")
     if not isinstance(manifest, dict) or not manifest.keys() >= KEYS:
-        raise InputError("is not a manifest of shards", folder / "manifest.json", hint=AGAIN, code="format")
+        raise InputError("is not a manifest of stored token ids", folder / "manifest.json", hint=AGAIN, code="format")
     if expected is not None and manifest["fingerprint"] != expected:
-        reason = f"holds shards of another tokenizer, language or source ({manifest['fingerprint']}, not {expected})"
+        reason = f"has token ids of another tokenizer, language or source ({manifest['fingerprint']}, not {expected})"
         raise InputError(reason, folder, hint=AGAIN, code="changed")
     if manifest.get("format") != FORMAT:
-        reason = f"has shards of format {manifest.get('format')}, but this version reads format {FORMAT}"
+        reason = f"has token ids of format {manifest.get('format')}, but this version reads format {FORMAT}"
         raise InputError(reason, folder, hint=AGAIN, code="format")
     for name in FILES:
         if not (folder / name).exists() or sha256_file(folder / name) != manifest["sha256"].get(name):

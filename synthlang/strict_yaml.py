@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import io
-import json
 import re
 from functools import lru_cache
 from os import PathLike
@@ -14,55 +13,97 @@ from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
-from ruamel.yaml.composer import ComposerError
 from ruamel.yaml.constructor import ConstructorError, DuplicateKeyError, SafeConstructor
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
-from ruamel.yaml.nodes import ScalarNode
+from ruamel.yaml.error import MarkedYAMLError
+from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
+from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.representer import SafeRepresenter
 
-from synthlang.errors import InputError
+from synthlang.errors import Code, InputError
 from synthlang.files import reading
 from synthlang.packed import START, check_is_text
 
 TAG = "tag:yaml.org,2002:"
-PLAIN = ("null", "bool", "int", "float", "str", "seq", "map")
+PLAIN = tuple(TAG + name for name in ("null", "bool", "int", "float", "str", "seq", "map"))
+NODES: dict[str, type[Any]] = {"seq": SequenceNode, "map": MappingNode}
+"""Kind of node of each tag. All other tags belong to a ScalarNode."""
 YAML_1_1 = re.compile(r"(?i)y|n|yes|no|on|off|=|<<|[-+]?[0-9][0-9_:.]*")  # strings only in version 1.2
 OTHER_VERSION = re.compile(r"\ufeff?(?:[ \t]*(?:[#%].*)?\n)*?%YAML\s+(?!1\.2\s)\S+")
-SYNTAX = "correct the quotes, brackets or indentation there"
-ABOUT_VALUES: dict[type[MarkedYAMLError], str] = {
-    DuplicateKeyError: "write the key once",
-    ConstructorError: "write a plain value there",
-}
-"""Hints of errors about keys and values of a text that is YAML."""
+SYNTAX = "correct the quotes, brackets or indentation there or above"
+ONCE = "write the key once"
+NO_TAG = "write the value without a tag, or put quotes around it"
+LONG_NUMBER = 1000  # characters
+ANOTHER_DOCUMENT = "but found another document"
 AT = {
     "\t": "indent with spaces, not with tabs",
     ":": "put quotes around a text with a colon, or correct the indentation",
-    "-": "correct the indentation, or delete all further documents, which begin with ---",
-    **{mark: f"put quotes around a text that begins with {mark}" for mark in "*&!@`%"},
+    "-": "begin each value of a list on a line of its own, or correct the indentation",
+    "*": "put quotes around a text that begins with *, or define the anchor before it",
+    **{mark: f"put quotes around a text that begins with {mark}" for mark in "&!@`%"},
 }
 """Hints of errors of syntax, by the character at their place."""
+CLEARER = {
+    TAG: "!!",
+    r"expected <block end>, but found .*": "found unexpected text",
+    r"found character (.*) that cannot start any token": r"the character \1 cannot begin a value",
+    r"mapping values are": "a colon is",
+    r"sequence entries are": "a list is",
+    r"expected the node content": "expected a value",
+    r"found unexpected end of stream": "the text ends inside quotes",
+    r"'<(stream|document) end>'|'\\x00'": "the end of the text",
+    ANOTHER_DOCUMENT: "a second document begins",
+}
+"""Clearer words, by a regular expression of what the parser writes."""
 RARE_BREAKS = re.compile("[\x85\u2028\u2029]")  # the writer would fold them
 
 
 class _Constructor(SafeConstructor):
-    """Constructor of plain values. It refuses all other tags, and duplicate keys."""
+    """Constructor of plain values with texts as keys. It refuses all other tags and keys, and duplicate keys."""
 
     def refuse(self, node: Any) -> Any:
         """Refuse a tag that is not the tag of a plain value."""
-        raise ConstructorError(None, None, f"the tag {node.tag} is not allowed", node.start_mark)
+        raise _fault(node, f"the tag {node.tag.replace(TAG, '!!')} is not allowed", NO_TAG)
+
+    def plain(self, node: Any) -> Any:
+        """Construct the value of a node with the tag of a plain value."""
+        name = node.tag.removeprefix(TAG)
+        try:
+            if isinstance(node, NODES.get(name, ScalarNode)):
+                return SafeConstructor.yaml_constructors[node.tag](self, node)
+        except (ValueError, LookupError) as error:
+            if len(node.value) > LONG_NUMBER:
+                raise _fault(node, "a number has thousands of digits", "shorten this number") from error
+        raise _fault(node, f"the value does not fit its tag !!{name}", NO_TAG)
 
     yaml_constructors = {  # noqa: RUF012
-        **{TAG + name: SafeConstructor.yaml_constructors[TAG + name] for name in PLAIN},
+        **dict.fromkeys(PLAIN, plain),
         f"{TAG}timestamp": SafeConstructor.construct_yaml_str,
         None: refuse,
     }
 
-    def check_mapping_key(self, node: Any, key_node: Any, mapping: Any, key: Any, value: Any) -> bool:
-        """Return True for a new key, and refuse a key that occurs twice."""
-        del node, value
-        if key in mapping:
-            raise DuplicateKeyError(None, None, f"the key {key} occurs twice", key_node.start_mark)
-        return True
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        """Construct a mapping. Integer keys become texts."""
+        self.flatten_mapping(node)
+        has_merged = bool(getattr(node, "merge", None))  # a key may then replace a merged key
+        found: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if not isinstance(key, str | int) or isinstance(key, bool):
+                shown = "a mapping" if isinstance(key, dict) else "a list" if isinstance(key, list) else key_node.value
+                hint = "put quotes around this key" if key_node.value else "write a key before the colon"
+                if isinstance(key, dict | list):
+                    hint = "put quotes around a text that begins with { or ["
+                raise _fault(key_node, f"a key must be a text, not {shown or 'null'}", hint)
+            if str(key) in found and not has_merged:
+                raise _fault(key_node, f"the key {key} occurs twice", ONCE, "duplicate")
+            found[str(key)] = self.construct_object(value_node, deep=deep)
+        return found
+
+
+def _fault(node: Any, reason: str, hint: str, code: Code = "format") -> InputError:
+    """Return the error for a node that is YAML, but is not allowed."""
+    mark = node.start_mark
+    return InputError(f"{reason} (column {mark.column + 1})", line=mark.line + 1, hint=hint, code=code)
 
 
 class _Representer(SafeRepresenter):
@@ -111,27 +152,28 @@ def parse_yaml(text: str, path: str | PathLike[str]) -> Any:
         hint = "delete the %YAML line"
         raise InputError("declares a YAML version other than 1.2", path, hint=hint, code="unsupported")
     try:
-        return _with_text_keys(_loaded(text))  # a copy, since the loaded value is cached
-    except MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        parts = (error.context if isinstance(error, ComposerError) else None, error.problem)
-        reason = ", ".join(filter(None, parts)).replace(TAG, "!!").replace("'<stream end>'", "the end of the text")
-        reason += f" (column {mark.column + 1})" if mark else ""
-        line = mark.line + 1 if mark else None
-        hint = next((hint for kind, hint in ABOUT_VALUES.items() if isinstance(error, kind)), "")
-        if not hint:
-            reason, hint = f"is not YAML: {reason}", AT.get(_character(text, mark), SYNTAX)
-        raise InputError(reason, path, line, hint=hint, code="format") from error
+        return _copy(_loaded(text))  # since the loaded value is cached
     except InputError as error:
-        raise error.inside(path=path) from error
-    except (ValueError, KeyError) as error:  # thousands of digits, !!int x, !!bool x
-        reason = "a number has thousands of digits, or a value does not fit its tag, such as !!int"
-        raise InputError(reason, path, hint="correct this value", code="format") from error
-    except YAMLError as error:
-        raise InputError(f"is not YAML: {error}", path, hint="correct this value", code="format") from error
+        raise error.inside(path=path, line=error.line) from error
+    except MarkedYAMLError as error:
+        mark, problem = error.problem_mark or error.context_mark, str(error.problem)
+        line, column = (mark.line + 1, f" (column {mark.column + 1})") if mark else (None, "")
+        hint = AT.get(_character(text, mark), SYNTAX)
+        if problem == ANOTHER_DOCUMENT:
+            hint = "delete all documents but one"
+        elif isinstance(error, DuplicateKeyError | ConstructorError):  # of the key <<
+            hint = ONCE if isinstance(error, DuplicateKeyError) else "write a mapping there"
+        for words, clearer in CLEARER.items():
+            problem = re.sub(words, clearer, problem)
+        raise InputError(f"is not YAML: {problem}{column}", path, line, hint=hint, code="format") from error
+    except ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        reason = f"is not YAML: the character U+{error.character:04X} is not allowed"
+        raise InputError(reason, path, line, hint="delete this character", code="format") from error
     except RecursionError as error:
-        reason = "is not YAML: a value is nested too deeply or contains itself"
-        raise InputError(reason, path, hint="delete the alias (*NAME) of the value inside it", code="format") from error
+        reason = "a value is nested too deeply or contains itself"
+        hint = "reduce the nesting, or delete the alias (*NAME) of the value inside it"
+        raise InputError(reason, path, hint=hint, code="format") from error
 
 
 def _character(text: str, mark: Any) -> str:
@@ -148,22 +190,11 @@ def _loaded(text: str) -> Any:
     return reader.load(text)
 
 
-def _with_text_keys(value: Any) -> Any:
-    """Convert integer keys to texts. Any other key that is not a text is an error."""
+def _copy(value: Any) -> Any:
+    """Return a copy of plain data."""
     if isinstance(value, list):
-        return [_with_text_keys(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    found: dict[str, Any] = {}
-    for key, item in value.items():
-        if not isinstance(key, str | int) or isinstance(key, bool):
-            shown = json.dumps(key, ensure_ascii=False)
-            raise InputError(f"a key must be a text, not {shown}", hint="put quotes around this key", code="format")
-        if str(key) in found:
-            reason = f"the key {key} occurs twice, once as a text and once as a number"
-            raise InputError(reason, hint="write the key once", code="format")
-        found[str(key)] = _with_text_keys(item)
-    return found
+        return [_copy(one) for one in value]
+    return {key: _copy(one) for key, one in value.items()} if isinstance(value, dict) else value
 
 
 def write_yaml(data: Any) -> str:

@@ -45,6 +45,7 @@ from synthlang.fingerprint import fingerprint
 from synthlang.model_files import check_tokenizer_file
 from synthlang.rewrite import Rewrite
 from synthlang.scripts import SPACE, SPECIAL_TOKENS, Script, byte_characters
+from synthlang.wording import plural
 
 FORMAT = 1
 BOS, PAD, EOS, UNK, MASK = range(5)
@@ -202,12 +203,12 @@ class Vocabulary:
         """
         path = folder / "tokenizer.json"
         if not path.exists():
-            raise no_such(path, hint="name a tokenizer folder")
+            raise no_such(path, hint="name the folder of a tokenizer")
         tokenizer = read_tokenizer(path)
         if not _is_ours(tokenizer):
             reason = "is not a vocabulary that synthlang trained (a byte-level BPE of words)"
             raise InputError(
-                reason, path, hint="name the tokenizer folder of a run or of a derived data set", code="unsupported"
+                reason, path, hint="name the folder tokenizer/parent of a derived data set", code="unsupported"
             )
         return Vocabulary(tokenizer)
 
@@ -332,7 +333,7 @@ def nothing_read(where: str, words: int, tokenizer: str) -> InputError:
 
     ``where`` names the data, and ``tokenizer`` is the name of the tokenizer.
     """
-    reason = f"none of the {words:,} words has a token in {tokenizer}, so nothing would be read"
+    reason = f"has {plural(words, 'word')}, but no word has a token in {tokenizer}"
     return InputError(reason, where, hint="name a model whose tokenizer has tokens for this text", code="empty")
 
 
@@ -358,7 +359,8 @@ class Subwords:
         pieces = np.diff(encoded.word_offsets)
         if (pieces == 0).any():
             word = corpus.form.values()[int(np.argmax(pieces == 0))]
-            raise InputError(f"the word {word!r} has no token", hint="use another vocabulary", code="unsupported")
+            reason = f"the word {word!r} is white space, so it has no token"
+            raise InputError(reason, hint="delete this word from the text", code="unsupported")
         used, codes = np.unique(encoded.ids, return_inverse=True)
         form = Column(codes.astype(np.int32), tuple(self._token(i) for i in used.tolist()))
         source_index = np.repeat(corpus.position, pieces).astype(np.int32)

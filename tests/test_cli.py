@@ -167,7 +167,7 @@ def test_help_and_version(call):
 
 SET, DERIVE, STARTED = "pretrain c.yaml --out new --set ", " --language inv --out new", "study s.yaml --out new"
 WRONG = [
-    (SET + "steps", "--set steps: must be KEY=VALUE with a dotted key"),
+    (SET + "steps", "--set steps: must be KEY=VALUE, with dots between nested keys"),
     (SET + "steps=[1", "--set steps=[1:1: "),
     (SET + "batch.rows=1000000000", "; make batch.rows or batch.length smaller, or batch.accumulation larger"),
     (SET + "steps.more=1", "--set steps.more=1: 'more' cannot be set inside 6, which has no keys"),
@@ -182,8 +182,8 @@ WRONG = [
     ("derive text:latin.yaml" + DERIVE, "not UTF-8"),
     ("derive text:late.txt" + DERIVE + "/q/r", "late.txt:3001: is not UTF-8"),
     ("derive text:~nobody-at-all/x" + DERIVE, "~nobody-at-all/x: the home folder of this user is unknown"),
-    ("derive text:t.txt --language inv --out full", "full: the folder exists already"),
-    ("derive text:t.txt --language inv --out .", "'.' cannot be an output"),
+    ("derive text:t.txt --language inv --out full", "full: exists already"),
+    ("derive text:t.txt --language inv --out .", ".: cannot be an output"),
     ("derive text:t.txt --field x" + DERIVE, "--field: the option is for a labelled task"),
     ("derive nli:t.txt --vocabulary 300" + DERIVE, "--vocabulary: the option is for a source"),
     (

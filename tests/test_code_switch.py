@@ -154,7 +154,7 @@ def test_translations_are_drawn_by_their_weights(tmp_path):
     alike = [switched(**ALL, dictionary=str(plain), translations=how) for how in ("uniform", "weighted")]
     assert alike[0].derive(corpus).texts() == alike[1].derive(corpus).texts() != found.texts()
     assert len({one.fingerprint for one in (*alike, language)}) == 3
-    assert refused(switched, dictionary=str(path), translations="uniform")[0] == "weights.txt:1 transforms.0"
+    assert refused(switched, dictionary=str(path), translations="uniform")[0] == "weights.txt:1 transforms.0.dictionary"
 
 
 def test_other_draws_switch_other_words_of_the_same_dictionary():

@@ -17,6 +17,7 @@ from synthlang.files import (
     atomic_file,
     atomic_folder,
     claimed_folder,
+    json_value,
     no_such,
     only_writer,
     read_json,
@@ -86,7 +87,8 @@ def test_no_space_left_for_real(tmp_path, monkeypatch):
 
 
 def test_no_space_left_in_a_folder(tmp_path):
-    with pytest.raises(InputError, match="d: no space is left on the disk; free some"), atomic_folder(tmp_path / "d"):
+    match = "d: no space is left on the disk or in its quota; free some"
+    with pytest.raises(InputError, match=match), atomic_folder(tmp_path / "d"):
         raise OSError(errno.ENOSPC, "No space left on device")
     assert listing(tmp_path) == []
 
@@ -133,6 +135,8 @@ def test_lines_name_the_bad_one(tmp_path):
     assert [next(lines), next(lines)] == [(1, "one"), (2, "two")]
     assert refused(next, lines) == ("a:3", "format")
     assert refused(next, read_lines(tmp_path)) == (tmp_path.name, "failed")
+    assert refusal(next, read_lines(tmp_path / "a" / "b")).hint == "correct the path"
+    assert refusal(json_value, "\ufeff{}", tmp_path / "a").reason == "begins with a byte order mark"
 
 
 def test_fingerprints(tmp_path):
@@ -172,7 +176,7 @@ def test_a_line_without_an_end_is_refused(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("place", ["", ".", "..", "a/.."])
 def test_a_place_without_a_name_is_refused(place):
-    with pytest.raises(InputError, match="cannot be an output"), atomic_file(Path(place)):
+    with pytest.raises(InputError, match="cannot be an output, because"), atomic_file(Path(place)):
         pass
 
 

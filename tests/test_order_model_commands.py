@@ -133,6 +133,8 @@ def test_fit_writes_a_model_and_a_card(tmp_path, bank):
     assert scores == fit["held_out"]
     closer = order_compare(treebank, treebank, str(out), "dev", "test", enough=5)
     assert closer["relations"] == len(closer["pairs"]) > 0
+    assert refused(order_compare, treebank, treebank, "klingon", "dev", "test") == ("model", "missing")
+    assert refused(order_evaluate, str(out), treebank, ()) == ("held_out", "empty")
 
 
 @pytest.mark.parametrize(
@@ -142,6 +144,8 @@ def test_fit_writes_a_model_and_a_card(tmp_path, bank):
         ({"train": ("train", "dev", "train")}, "--train", "duplicate"),
         ({"held_out": ("dev", "dev")}, "--held-out", "duplicate"),
         ({"l2": (1.0, 2.0)}, "l2", "missing"),
+        ({"l2": (1.0, 0.0)}, "l2", "range"),
+        ({"out": Path("a" * 205)}, "a" * 205, "unsupported"),
         ({"treebank": "builtin:nothing"}, "", "unknown"),
         ({"treebank": "text:t.txt"}, "text:t.txt", "missing"),
         ({"choose_on": ("x",)}, "bank", "missing"),

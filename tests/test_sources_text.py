@@ -193,7 +193,7 @@ def test_fingerprint_is_of_the_content_and_the_reader(tmp_path, monkeypatch, sch
         ("x.txt", b"", "x.txt", "empty"),
         ("x.txt", b" \n\t\r\n\xc2\xa0\n", "x.txt", "empty"),
         ("x.txt", b"ok\nb\xffd\n", "x.txt:2", "format"),
-        ("x.txt.gz", b"plain", "x.txt.gz", "damaged"),
+        ("x.txt.gz", b"plain", "x.txt.gz", "format"),
         ("x.txt.gz", gzip.compress(b"some words " * 50, mtime=0)[:-12], "x.txt.gz", "damaged"),
         ("train.md", b"a", "d", "missing"),
     ],

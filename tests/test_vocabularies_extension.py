@@ -208,11 +208,11 @@ def test_rows_without_a_token_and_added_tokens_keep_their_ids(checkpoints, membe
 def test_an_extension_that_cannot_be(checkpoints, members, tmp_path):
     store = Store(tmp_path / "store")
     bert = str(checkpoints["bert"])
-    assert refused(hf_id_space, bert, members, store, ExtendSpec(language="fr")) == ("extend.language", "unknown")
+    assert refused(hf_id_space, bert, members, store, ExtendSpec(language="fr")) == ("start.extend.language", "unknown")
     for checkpoint in checkpoints.values():
         assert refused(
             hf_id_space, str(checkpoint), members, store, ExtendSpec(language="en", min_frequency=100_000)
-        ) == ("extend", "no_effect")
+        ) == ("start.extend", "no_effect")
     assert not list((tmp_path / "store").glob("extension*"))
     tokenizer = Tokenizer(models.WordLevel({c: i for i, c in enumerate("abcde")}, unk_token="d"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()

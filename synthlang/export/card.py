@@ -53,7 +53,7 @@ def check_licence(licence: str) -> str:
     """
     if not LICENCE.fullmatch(licence):
         reason = f"{licence!r} is not an SPDX id"
-        hint = f"use an id such as cc-by-sa-4.0, or {UNKNOWN_LICENCE}"
+        hint = f"give an id such as cc-by-sa-4.0, or {UNKNOWN_LICENCE}"
         raise InputError(reason, keys="licence", hint=hint, code="format")
     return licence
 

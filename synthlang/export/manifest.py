@@ -18,7 +18,7 @@ from synthlang.errors import InputError
 from synthlang.export.card import UNKNOWN_LICENCE, card_config, card_header, code_block, markdown_table, write_card
 from synthlang.export.rows import AFFECTED, CONFIGS, Types, merged, overlap_of
 from synthlang.export.shard import SPLIT_NAMES, ExportPlan, overlap_of_ids, types_of, write_tokenizers
-from synthlang.files import atomic_file, read_json, write_json
+from synthlang.files import atomic_file, no_such, read_json, write_json
 from synthlang.fingerprint import sha256_file
 from synthlang.hub_upload import Repository, check_repository, folder_files, upload
 from synthlang.language import Language, portable, write_spec
@@ -230,7 +230,7 @@ def _tokenizers(plan: ExportPlan, types: Sequence[Mapping[str, Any]], manifest: 
     return write_tokenizers(plan.vocabulary, plan.language, plan.folder / "out")
 
 
-AGAIN = "delete the folder and derive the data set again"
+AGAIN = "restore this file, or delete the folder and derive the data set again"
 
 
 def verify_manifest(folder: Path) -> dict[str, Any]:
@@ -240,18 +240,20 @@ def verify_manifest(folder: Path) -> dict[str, Any]:
         InputError: The manifest is missing or has no checksums, or a file is missing, was changed, or is not in the
             manifest.
     """
+    if not (folder / "manifest.json").is_file():
+        raise no_such(folder / "manifest.json", hint="name the folder of a data set that synthlang derived")
     manifest = read_json(folder / "manifest.json")
     if not isinstance(manifest, dict) or not isinstance(manifest.get("sha256"), dict):
-        raise InputError("the manifest has no checksums", folder / "manifest.json", hint=AGAIN, code="format")
+        raise InputError("has no checksums (key sha256)", folder / "manifest.json", hint=AGAIN, code="format")
     for name, expected in manifest["sha256"].items():
         if not (folder / name).is_file():
-            raise InputError("the file is in the manifest, but missing", folder / name, hint=AGAIN, code="missing")
+            raise InputError("is missing, although the manifest names it", folder / name, hint=AGAIN, code="missing")
         if sha256_file(folder / name) != expected:
-            raise InputError("the file differs from the manifest", folder / name, hint=AGAIN, code="damaged")
+            raise InputError("differs from its checksum in the manifest", folder / name, hint=AGAIN, code="damaged")
     found = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
     if extra := sorted(found - manifest["sha256"].keys() - {"manifest.json"}):
-        hint = "remove this file from the data set"
-        raise InputError("the file is not in the manifest", folder / extra[0], hint=hint, code="unknown")
+        hint = "move this file out of the folder"
+        raise InputError("is not in the manifest", folder / extra[0], hint=hint, code="unknown")
     return manifest
 
 

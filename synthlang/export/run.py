@@ -79,8 +79,8 @@ def _claim(partial: Path, fingerprint: str) -> None:
     """Create the partial folder, or resume the export in it. A folder with other content is refused."""
     partial.mkdir(exist_ok=True)
     if any(not path.name.startswith(TEMPORARY) for path in partial.iterdir()) and _export_in(partial) != fingerprint:
-        hint = "finish another export here with its own command, delete the folder, or name another output"
-        raise InputError("the folder is not an unfinished export of this data set", partial, hint=hint, code="exists")
+        hint = "delete this folder, or name another output"
+        raise InputError("is not an unfinished export of this data set", partial, hint=hint, code="exists")
     write_json(partial / "partial.json", {"fingerprint": fingerprint})
     for part in (partial, partial / "done", *(partial / "out").rglob("*/")):
         remove_leftovers(part)
@@ -116,7 +116,7 @@ def write_shards(plan: ExportPlan, source: Source, workers: int, progress: Progr
             records.append(record)
             progress(record["split"], record["sentences"])
     if not any(record["sentences"] for record in records):
-        reason = "no split of the source has a sentence"
+        reason = "has no sentence in any split"
         raise InputError(reason, plan.source_name, hint="name a source with sentences", code="empty")
     if not any(record["kept"] for record in records):
         counts = sum((Counter(record["counts"]) for record in records), Counter[str]())
@@ -254,14 +254,14 @@ def finished_export(folder: Path, fingerprint: str, licence: str | None = None) 
     for name, checksum in manifest["sha256"].items():
         if not (folder / name).is_file() or sha256_file(folder / name) != checksum:
             fault = "differs from its checksum" if (folder / name).is_file() else "is missing"
-            hint = f"delete the folder {folder} and run the same command again"
+            hint = f"delete the folder {folder}, and derive the data set again"
             raise InputError(f"this file of a finished data set {fault}", folder / name, hint=hint, code="damaged")
     return manifest
 
 
 def exists_already(folder: Path, content: str = "other content") -> InputError:
     """Return the error for an output folder that exists and has another ``content`` than the command would write."""
-    reason = f"the folder exists already and has {content}" if folder.is_dir() else "is a file, not a folder"
+    reason = f"exists already and has {content}" if folder.is_dir() else "is a file, not a folder"
     return InputError(reason, folder, hint="name a new folder", code="exists")
 
 
@@ -271,13 +271,13 @@ def _resumable(folder: Path, place: Path) -> Iterator[None]:
     try:
         yield
     except WorkerDiedError as error:
-        hint = "run the same command again with fewer workers"
+        hint = "try again with fewer workers; finished parts are kept"
         raise DiskError(str(error), folder, hint=hint, code="resources") from error
     except OSError as error:
         raise unwritable(error, folder) from error
     except InputError as error:
         if isinstance(error, DiskError) or isinstance(error.__cause__, OSError):
-            told = error if isinstance(error, DiskError) else error.with_hint("run the same command again to resume")
+            told = error if isinstance(error, DiskError) else error.with_hint("then try again; finished parts are kept")
             raise DiskError(told.reason, told.path or folder, told.line, hint=told.hint, code=told.code) from error
         shutil.rmtree(place)
         raise

@@ -301,12 +301,14 @@ def fit(
 
 
 def _check(l2: Sequence[float], choose_on: Corpus | None, most_items: int) -> None:
-    if not l2 or not all(0.0 < value < float("inf") for value in l2):
-        reason = f"each weight of the L2 prior must be a number above 0, not {', '.join(map(str, l2)) or 'none'}"
+    wrong = [value for value in l2 if not 0.0 < value < float("inf")]
+    if wrong or not l2:
+        reason = f"each weight of the L2 prior must be a number above 0, not {wrong[0] if wrong else 'none'}"
         raise InputError(reason, keys="l2", hint="give a weight such as 3", code="range")
     if len(l2) > 1 and choose_on is None:
-        hint = "name a split to choose on with --choose-on"
-        raise InputError("several weights of the L2 prior need data to choose on", keys="l2", hint=hint, code="missing")
+        reason = "several weights of the L2 prior need a split on which one of them is chosen"
+        hint = "name this split in choose_on (--choose-on)"
+        raise InputError(reason, keys="l2", hint=hint, code="missing")
     if not 2 <= most_items <= MOST_ITEMS:
         raise InputError(f"must be from 2 to {MOST_ITEMS}, not {most_items}", keys="max_items", code="range")
 
@@ -323,10 +325,9 @@ def _designs(corpus: Corpus, name: str, most_items: int, report: Report) -> dict
             note = f"no node with a {heads} head to learn from, so the model keeps the order of such nodes"
             report(f"order model {name}, {node}", 1, 1, note)
     if not designs:
-        heads = ", ".join(CLASS_OF_HEAD)
-        raise InputError(
-            f"{name} has no node with a {heads} head in a projective sentence",
-            hint="use a treebank with such heads, their dependents and projective trees",
-            code="empty",
-        )
+        *first, last = CLASS_OF_HEAD
+        wanted = f"{', '.join(first)} or {last} with 1 to {most_items - 1} dependents"
+        reason = f"no projective sentence of the treebank has a {wanted}"
+        hint = "use another treebank, or a larger max_items (--max-items)"
+        raise InputError(reason, hint=hint, code="empty")
     return designs

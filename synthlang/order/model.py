@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 
 from synthlang.config import StrictModel, parse
-from synthlang.errors import InputError
+from synthlang.errors import Code, InputError
 from synthlang.files import atomic_file, json_of, read_lines, unreadable, user_path
 from synthlang.fingerprint import fingerprint, sha256_file
 from synthlang.order.items import CLASSES, NodeClass, Scheme, check_feature
@@ -93,7 +93,7 @@ def read_model(path: Path) -> OrderModel:
         raise unreadable(error, path) from error
     data = json_of(raw, path, "utf-8-sig")
     if not isinstance(data, dict) or data.get("kind") != "order-model":
-        reason = 'an order model must be a JSON object with "kind": "order-model"'
+        reason = 'is not an order model, which is a JSON object with "kind": "order-model"'
         hint = "name a file that synthlang order fit or synthlang order import wrote"
         raise InputError(reason, path, hint=hint, code="format")
     if data.get("format") != FORMAT:
@@ -109,7 +109,7 @@ def read_model(path: Path) -> OrderModel:
     model = parse(OrderModel, data, path)
     if model.fingerprint not in (None, model.content):
         raise InputError(
-            "the weights do not match the fingerprint, so the file is damaged or was edited",
+            "has weights that do not match its fingerprint, so it is damaged or was edited",
             path,
             hint="fit or download the model again; if the edit is intended, delete the key fingerprint",
             code="damaged",
@@ -189,9 +189,10 @@ def _read_orm(path: Path) -> dict[str, float]:
             if check_feature(feature) in weights:
                 raise ValueError("appears twice")
         except ValueError as error:
-            reason = f"the feature {feature[:60]!r}: {str(error)[:250]}"
+            reason = f"the feature {feature[:60]!r} {str(error)[:250]}"
             hint = "delete one of its lines" if feature in weights else "write a feature, a space and its weight"
-            raise InputError(reason, path, number, hint=hint, code="format") from error
+            code: Code = "duplicate" if feature in weights else "format"
+            raise InputError(reason, path, number, hint=hint, code=code) from error
         weights[feature] = weight
     if not weights:
         raise nothing_in("weight", path)
@@ -204,5 +205,5 @@ def _weight_of(text: str) -> float:
     except ValueError:
         weight = nan
     if not abs(weight) < LARGEST:  # also refuses nan
-        raise ValueError(f"the weight must be a number above -{LARGEST} and below {LARGEST}, not {text[:30]!r}")
+        raise ValueError(f"needs a weight above -{LARGEST} and below {LARGEST}, not {text[:30]!r}")
     return weight

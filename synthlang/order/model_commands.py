@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from synthlang.config import parse
 from synthlang.corpus import Corpus, concatenate
 from synthlang.errors import InputError
 from synthlang.files import atomic_file, only_writer, read_lines
@@ -87,14 +88,14 @@ def show(
 def _check_node(block: Block, node: int, classes: Collection[str], path: Path) -> None:
     """Refuse a word whose dependents the model does not order."""
     if not 1 <= node <= len(block.form):
-        hint = f"choose a word from 1 to {len(block.form)}"
+        hint = f"choose a word from 1 to {len(block.form)}" if len(block.form) > 1 else "choose word 1"
         raise InputError(f"the sentence has no word {node}", path, block.lines[0], hint=hint, code="range")
     line = block.lines[node - 1]
     upos, items = block.upos[node - 1], 1 + block.head.count(node)
     if CLASS_OF_HEAD.get(upos) not in classes:
         known = ", ".join(tag for tag, c in CLASS_OF_HEAD.items() if c in classes)
-        reason = f"word {node} is {upos}, but the model orders the dependents of {known} only"
-        raise InputError(reason, path, line, hint="choose a word with one of these tags", code="unsupported")
+        reason = f"word {node} is {upos}, but the model orders only the dependents of {known or 'no tag'}"
+        raise InputError(reason, path, line, hint="choose another word or model", code="unsupported")
     if items == 1:
         raise InputError(
             f"word {node} has no dependents to order", path, line, hint="choose another word", code="empty"
@@ -117,7 +118,7 @@ def _find(path: Path, sentence: str) -> Block:
         if not names:
             raise nothing_in("sentence", path)
         hint = f"name a sent_id, or a number from 1 to {len(names)}" if len(names) > 1 else "name its sent_id, or 1"
-        raise InputError(f"the sentence {sentence!r} does not exist", path, hint=hint, code="missing")
+        raise InputError(f"has no sentence {sentence!r}", path, hint=hint, code="missing")
     return next(islice(read_blocks(path), row, None))
 
 
@@ -148,6 +149,7 @@ def card_path(out: Path) -> Path:
     faults = {
         "it is a folder": out.is_dir(),
         "its name is empty": not name.strip("."),
+        "its name has more than 200 characters": len(name) > 200,
         "its name ends in .md, as that of a card": name.lower().endswith(".md"),
         "a file has the name of one of its folders": any(parent.is_file() for parent in out.parents),
     }
@@ -273,7 +275,7 @@ def _check_splits(splits: dict[str, list[str]]) -> None:
         raise InputError(
             f"the split {min(both)} cannot be both learned from and held out",
             "--train",
-            hint="name it once, in --train, --held-out or --choose-on",
+            hint="name other splits in --train, --held-out or --choose-on",
             code="conflict",
         )
 
@@ -309,6 +311,8 @@ def order_evaluate(
         InputError: The model cannot be read, ``labels`` has an unknown value, or the treebank has no trees or lacks a
             split.
     """
+    if not held_out:
+        raise InputError("has no split", keys="held_out", hint="name a split such as test", code="empty")
     training = _read(treebank, train) if train else None
     return evaluate(load_model(model), _read(treebank, held_out), training, labels=labels)
 
@@ -342,5 +346,5 @@ def order_compare(
         InputError: A model cannot be read, an option is wrong, or a treebank has no trees or lacks the split.
     """
     ours, theirs = _read(parent, (parent_split,)), _read(target, (target_split,))
-    moved = Reorder(model=model, **more).rewrite(ours, key).apply(ours)
+    moved = parse(Reorder, {"model": model, **more}).rewrite(ours, key).apply(ours)
     return closeness(ours, moved, theirs, enough)

@@ -129,7 +129,7 @@ class Transform(StrictModel):
             InputError: The transform has no inverse.
         """
         del corpus, key
-        hint = "use the column origin of a derived data set, which has the order of the source"
+        hint = "use the columns origin and parent_text of a derived data set to relate it to its source"
         raise InputError(f"the transform {self.kind} has no inverse", hint=hint, code="unsupported")
 
 
@@ -174,4 +174,4 @@ def check_columns(corpus: Corpus, transform: Transform) -> None:
     if missing and len(corpus):
         columns = ", ".join(name for name in corpus.columns if name != "parent")
         reason = f"the transform {transform.kind} needs the column {missing[0]!r}, but the corpus has only {columns}"
-        raise InputError(reason, hint="name a source with annotations, or give a parser", code="missing")
+        raise InputError(reason, hint="use a source with annotations, or a parser", code="missing")

@@ -70,8 +70,8 @@ class CodeSwitch(Transform):
     @classmethod
     def _divides(cls, value: int) -> int:
         if BATCH_SENTENCES % value:
-            reason = f"{value} does not divide {BATCH_SENTENCES}, the number of sentences of a batch"
-            raise InputError(reason, hint="use a divisor such as 1000 or 500", code="range")
+            reason = f"{value} must be a divisor of {BATCH_SENTENCES}"
+            raise InputError(reason, hint="use for example 1000 or 500", code="range")
         return value
 
     def model_post_init(self, context: Any, /) -> None:
@@ -84,7 +84,10 @@ class CodeSwitch(Transform):
         if self.dictionary == PARENT_WORDS:
             return
         path, is_weighted = user_path(self.dictionary), self.translations == "weighted"
-        weights = read_weighted(path) if is_weighted else dict.fromkeys(read_muse(path), 1.0)
+        try:
+            weights = read_weighted(path) if is_weighted else dict.fromkeys(read_muse(path), 1.0)
+        except InputError as error:
+            raise error.inside("dictionary") from error
         found: dict[str, list[tuple[str, float]]] = {}
         for (source, target), weight in weights.items():
             found.setdefault(source, []).append((target, weight))

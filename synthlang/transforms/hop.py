@@ -112,8 +112,10 @@ class Hop(Transform):
     def _fits(self) -> Hop:
         if self.room < self.distance:
             hint = f"set room to {self.distance} or more"
-            reason = f"{self.room} is smaller than distance ({self.distance})"
-            raise InputError(reason, keys="room", hint=hint, code="range")
+            reason, key = f"{self.room} is smaller than distance ({self.distance})", "room"
+            if key not in self.model_fields_set:
+                reason, key = f"{self.distance} is larger than room ({self.room})", "distance"
+            raise InputError(reason, keys=key, hint=hint, code="range")
         return self
 
     @property

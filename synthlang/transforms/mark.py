@@ -23,7 +23,8 @@ Flags = NDArray[np.bool_]
 CASE_TAGS = ("NOUN", "PROPN", "PRON")
 VERB_TAGS = ("VERB", "AUX")
 INSERTED_TAG = "_"  # the tags of an inserted word
-OTHER_MARKER = "choose another marker or separator"
+OTHER_MARKER = "choose another marker"
+OTHER_MARKER_OR_SEPARATOR = "choose another marker or separator"
 AFTER_VERB = 9  # place of a word after a verb: farther from the verb than its markers
 
 
@@ -250,15 +251,22 @@ class Mark(Transform):
         if self.separator.split() != [self.separator]:
             reason = f"{self.separator!r} must be one or more characters without a space"
             raise InputError(reason, keys="separator", hint="choose another separator", code="format")
-        for word in (*self.markers, *([self.after_verb.word] if self.after_verb else [])):
-            check_marker(word)
+        named: dict[tuple[str, ...], str] = {} if self.number is None else {("number",): self.number}
+        named |= {} if self.after_verb is None else {("after_verb", "word"): self.after_verb.word}
+        named |= {("case", relation): marker for relation, marker in self.case.items()}
+        named |= {("agreement", key): marker for key, marker in self.agreement.items()}
+        for keys, word in named.items():
+            try:
+                check_marker(word)
+            except InputError as error:
+                raise error.inside(*keys) from error
             if not self.as_words and word in self.markers and self.separator in word:
                 reason = f"the marker {word!r} contains the separator {self.separator!r} and could not be removed again"
-                raise InputError(reason, hint=OTHER_MARKER, code="conflict")
-        for one, other in permutations(map(self._joined, self.markers), 2):
+                raise InputError(reason, keys=keys, hint=OTHER_MARKER_OR_SEPARATOR, code="conflict")
+        for one, other in () if self.as_words else permutations(map(self._joined, self.markers), 2):
             if one.startswith(other) if self.place == "before" else one.endswith(other):
                 reason = f"words marked with {one!r} and {other!r} could not be distinguished"
-                raise InputError(reason, hint=OTHER_MARKER, code="conflict")
+                raise InputError(reason, hint=OTHER_MARKER_OR_SEPARATOR, code="conflict")
         return self
 
     @property
@@ -347,8 +355,10 @@ class Mark(Transform):
         wrong = self._insertions(corpus) | corpus.form.lookup(lambda name: self._bare(name) != name)
         if wrong.any():
             word = (corpus.form.names or ())[int(corpus.form.codes[wrong][0])]
-            reason = f"the source word {word!r} looks like a marked one, so the transform mark could not be inverted"
-            raise InputError(reason, hint=OTHER_MARKER, code="conflict")
+            is_marked = self._bare(word) != word
+            what, hint = ("a marked", OTHER_MARKER_OR_SEPARATOR) if is_marked else ("an inserted", OTHER_MARKER)
+            reason = f"the source word {word!r} looks like {what} word, so the transform mark could not be inverted"
+            raise InputError(reason, hint=hint, code="conflict")
 
     def _insertions(self, corpus: Corpus) -> Flags:
         """Flag the words that this transform inserted, [words]."""

@@ -50,7 +50,7 @@ class Shuffle(Reordering):
     @model_validator(mode="after")
     def _drawn_once(self) -> Shuffle:
         if self.permutation == "fixed" and self.draw is None:
-            reason = "permutation: fixed needs the seed of its orders"
+            reason = "is required with permutation: fixed, whose orders it draws"
             raise InputError(reason, keys="draw", hint="set draw, for example to 21", code="missing")
         if self.permutation != "fixed" and self.draw is not None:
             hint = "set permutation: fixed, or delete draw"
@@ -58,8 +58,10 @@ class Shuffle(Reordering):
             raise InputError(reason, keys="draw", hint=hint, code="no_effect")
         if self.longest is not None and self.longest < self.shortest:
             hint = f"set longest to {self.shortest} or more"
-            reason = f"{self.longest} is smaller than shortest ({self.shortest})"
-            raise InputError(reason, keys="longest", hint=hint, code="range")
+            reason, key = f"{self.longest} is smaller than shortest ({self.shortest})", "longest"
+            if key not in self.model_fields_set:
+                reason, key = f"{self.shortest} is larger than longest ({self.longest})", "shortest"
+            raise InputError(reason, keys=key, hint=hint, code="range")
         return self
 
     def rewrite(self, corpus: Corpus, key: int) -> Rewrite:

@@ -64,7 +64,10 @@ class Transliterate(Transform):
             InputError: The list cannot be read (see ``read_types``).
         """
         del context
-        self._listed = None if self.types is None else read_types(self.types)
+        try:
+            self._listed = None if self.types is None else read_types(self.types)
+        except InputError as error:
+            raise error.inside("types") from error
 
     def identity(self) -> dict[str, Any]:
         words = None if self._listed is None else fingerprint("types", words=sorted(self._listed))
@@ -188,12 +191,12 @@ def read_types(path: Path) -> frozenset[str]:
             raise InputError(f"{word!r} is not one word", path, number, hint=hint, code="format")
         if not word and line.strip():
             raise InputError(
-                "the first column is empty", path, number, hint="write a word there, or delete the line", code="format"
+                "has an empty first column", path, number, hint="write a word there, or delete the line", code="format"
             )
         words.add(one_word(word))
     words.discard("")
     if not words:
-        raise InputError("the file has no word", path, hint="write at least one word", code="empty")
+        raise InputError("has no word", path, hint="write at least one word", code="empty")
     return frozenset(words)
 
 

@@ -182,8 +182,8 @@ def check_prefix(name: str) -> None:
         InputError: The name cannot be a prefix.
     """
     if not NAME.fullmatch(name):
-        reason = f"the name of the language {name!r} cannot be a prefix of tokens"
-        raise InputError(reason, hint="use 1 to 32 letters, digits or hyphens", code="format")
+        reason = f"the name {name!r} of a language cannot be a prefix of tokens, which vocabulary.kind prefixed needs"
+        raise InputError(reason, hint="use 1 to 32 of the characters A-Z, a-z, 0-9 and -", code="format")
 
 
 def _renamed(name: str, token: str) -> str:
@@ -277,8 +277,8 @@ def build_id_space(
         first, source, _ = languages[0]
         for name, other, _ in languages:
             if other.fingerprint != source.fingerprint:
-                reason = f"copied needs one source for all languages, but {name} and {first} have different ones"
-                hint = "use joint, joined or prefixed"
+                reason = f"copied needs one source for all languages, but {first} and {name} have different sources"
+                hint = "set vocabulary.kind to joint, joined or prefixed"
                 raise InputError(reason, keys="vocabulary.kind", hint=hint, code="conflict")
         vocabulary = trained(spec, [(source, None)], store)
         counts = partial(stored_counts, source, store)
@@ -332,7 +332,8 @@ def bind_words(languages: Sequence[SourcedLanguage], store: Store, keys: str, va
     for name, _, language in languages:
         if language.on_tokens:
             reason = f"{value} does not allow the transform with unit: token of the language {name}"
-            raise InputError(reason, keys=keys, hint="use vocabulary.kind copied, or unit: word", code="conflict")
+            hint = "use unit: word" + (", or vocabulary.kind: copied" if keys.startswith("vocabulary") else "")
+            raise InputError(reason, keys=keys, hint=hint, code="conflict")
     return tuple(
         bind_language(language, source, counts=partial(stored_counts, source, store))
         for _, source, language in languages

@@ -152,7 +152,7 @@ def _check_same(backend: Tokenizer, in_file: Tokenizer, name: str) -> None:
             "the class in tokenizer_config.json (or config.json) makes a tokenizer that differs from tokenizer.json "
             f"({different[0]})"
         )
-        hint = "if tokenizer.json is correct, set the class to PreTrainedTokenizerFast"
+        hint = "if tokenizer.json is correct, set the class to PreTrainedTokenizerFast in a local copy of the model"
         raise InputError(reason, name, hint=hint, code="conflict")
 
 

@@ -36,6 +36,7 @@ from synthlang.vocabularies.checkpoint import Checkpoint, read_checkpoint
 from synthlang.vocabularies.grow import Grown, GrowTask, encoded, grow_bpe, grow_unigram, grow_wordpiece
 from synthlang.vocabularies.space import ExtendSpec, IdSpace, LanguageTokenizer
 from synthlang.vocabulary import read_tokenizer
+from synthlang.wording import plural
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ def extend_tokenizer(
     """
     if spec.language not in texts:
         reason = f"{spec.language!r} is not a language of the run"
-        raise InputError(reason, keys="extend.language", hint=f"name one of {', '.join(texts)}", code="unknown")
+        raise InputError(reason, keys="start.extend.language", hint=f"name one of {', '.join(texts)}", code="unknown")
     settings = spec.model_dump(mode="json", include={"size", "min_frequency"})
     text = text_fingerprint(texts[spec.language])
     name = fingerprint("extension", format=FORMAT, tokenizer=checkpoint.fingerprint, text=text, **settings)
@@ -147,18 +148,18 @@ def _build(checkpoint: Checkpoint, spec: ExtendSpec, text: Text, path: Path) -> 
     kind = whole["model"]["type"]
     if kind not in GROW:
         reason = f"a tokenizer of kind {kind} cannot be extended"
-        hint = f"use a model whose tokenizer is of the kind {', '.join(GROW)}, or leave extend out"
+        hint = f"use a model whose tokenizer is of the kind {' or '.join(GROW)}, or leave start.extend out"
         raise InputError(reason, checkpoint.name, hint=hint, code="unsupported")
     model = filled(whole, checkpoint.rows)
     old = Tokenizer.from_str(json.dumps({**whole, "model": model}))
     grown = GROW[kind](GrowTask(old, model, checkpoint.rows, _counts(text), spec.size, spec.min_frequency))
     if not grown.tokens:
         reason = (
-            f"the vocabulary of {checkpoint.name} already has every subword that occurs at least {spec.min_frequency} "
-            f"times in the text of {spec.language}"
+            f"the vocabulary of {checkpoint.name} already has every subword that occurs at least "
+            f"{plural(spec.min_frequency, 'time')} in the text of {spec.language}"
         )
-        hint = "leave extend out, or lower extend.min_frequency"
-        raise InputError(reason, keys="extend", hint=hint, code="no_effect")
+        hint = "leave start.extend out, or lower start.extend.min_frequency"
+        raise InputError(reason, keys="start.extend", hint=hint, code="no_effect")
     tokenizer = Tokenizer.from_str(json.dumps({**whole, "model": grown.model}))
     now, before = tokenizer.get_vocab(with_added_tokens=True), checkpoint.tokenizer.get_vocab()
     assert all(now[token] == i for token, i in before.items()), "an old id has moved"
