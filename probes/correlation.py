@@ -23,9 +23,9 @@ from probes.results.read import distinct
 from probes.statistics import COEFFICIENTS, Correlation, CorrelationKind, correlation
 from probes.study.record import STUDY
 from synthlang.errors import InputError, did_you_mean
-from synthlang.files import atomic_file, no_such, read_lines, write_json
+from synthlang.files import atomic_file, no_such, read_lines, unreadable, write_json
 from synthlang.rng import key_of
-from synthlang.wording import plural
+from synthlang.wording import first_few, plural
 
 Row = dict[str, str]
 Names = tuple[str, ...]
@@ -33,6 +33,8 @@ FILE = "file"
 """Name of the column that is added to hold the file of each row, unless the file has such a column."""
 CELL = "cell"
 """Name of the column that holds the cell in tables of studies."""
+COLUMNS = 20
+"""Number of columns that an error lists."""
 ALL = "all"
 NONE = "none"
 OF_P = "p is two-sided, from permutations, and not corrected for multiple comparisons"
@@ -69,8 +71,8 @@ def read_tables(paths: Sequence[Path]) -> _Tables:
             ``study.json`` beside a file cannot be read.
     """
     if not paths:
-        hint = "name at least one file, such as results.parquet of a study"
-        raise InputError("no table is named", hint=hint, code="missing")
+        hint = "give at least one file, such as results.parquet of a study"
+        raise InputError("no table is given", hint=hint, code="missing")
     rows: list[Row] = []
     seen: set[tuple[tuple[str, str], ...]] = set()
     heads: list[Row] = []
@@ -113,39 +115,44 @@ def _read(path: Path) -> list[Row]:
         raise no_such(path)
     rows = readers[path.suffix.lower()](path)
     if not rows:
-        raise InputError("has no rows", path, hint="give a table with at least one row", code="empty")
+        raise InputError("has no rows", path, hint="give another table", code="empty")
     return rows
 
 
 def _csv(path: Path) -> list[Row]:
     reader = csv.DictReader(line + "\n" for _, line in read_lines(path))
-    names = list(reader.fieldnames or ())
-    if not names or len(set(names)) < len(names):
-        twice = [name for name, count in Counter(names).items() if count > 1]
-        reason = f"two columns have the name {twice[0]!r}" if twice else "the first line has no column names"
-        raise InputError(reason, path, 1, hint="give each column its own name", code="format")
     rows = []
     try:
+        names = list(reader.fieldnames or ())
+        if not names:
+            hint = "give a table with the names of the columns in the first line"
+            raise InputError("the first line has no column names", path, 1, hint=hint, code="format")
+        if twice := [name for name, count in Counter(names).items() if count > 1]:
+            reason = f"two columns have the name {twice[0]!r}"
+            raise InputError(reason, path, 1, hint="give each column its own name", code="format")
         for row in reader:
             if None in row or None in row.values():
                 count = sum(value is not None for name, value in row.items() if name is not None) + len(
                     row.get(None) or ()
                 )
                 reason = f"the line has {plural(count, 'value')}, but the first line has {plural(len(names), 'column')}"
-                hint = "add the missing value, or quote a value that contains a comma"
+                few = None in row.values()
+                hint = "add the missing values" if few else "quote each value that contains a comma"
                 raise InputError(reason, path, reader.line_num, hint=hint, code="format")
             rows.append(dict(row))
     except csv.Error as error:
-        reason, hint = f"cannot be read as CSV: {error}", "correct the line, or write the table again"
-        raise InputError(reason, path, reader.line_num, hint=hint, code="format") from error
+        reason, hint = f"is not CSV: {error}", "correct the line, or write the table again"
+        raise InputError(reason, path, reader.reader.line_num, hint=hint, code="format") from error
     return rows
 
 
 def _parquet(path: Path) -> list[Row]:
     try:
         rows = pq.read_table(path).to_pylist()
+    except PermissionError as error:
+        raise unreadable(error, path) from error
     except (pa.ArrowInvalid, OSError) as error:
-        reason = f"cannot be read as Parquet: {str(error).splitlines()[0]}"
+        reason = f"is not Parquet: {str(error).splitlines()[0]}"
         raise InputError(reason, path, hint="write the table again", code="format") from error
     return [{name: "" if value is None else str(value) for name, value in row.items()} for row in rows]
 
@@ -258,24 +265,17 @@ class CorrelateOptions:
         """
         kinds = _split(kind)
         if not kinds or any(name not in COEFFICIENTS for name in kinds):
-            raise InputError(
-                "names an unknown coefficient",
-                f"--kind {kind}",
-                hint=f"choose from {', '.join(COEFFICIENTS)}",
-                code="unknown",
-            )
+            wrong = next((repr(name) for name in kinds if name not in COEFFICIENTS), "")
+            reason, hint = f"unknown coefficient {wrong}" if wrong else "names no coefficient", ", ".join(COEFFICIENTS)
+            raise InputError(reason, "--kind", hint=f"choose from {hint}", code="unknown" if wrong else "empty")
         if not 0 < level < 1:
-            raise InputError(
-                "must lie between 0 and 1", f"--level {level}", hint="give 0.95, for example", code="range"
-            )
+            reason = f"must be above 0 and below 1, not {level:g}"
+            raise InputError(reason, "--level", hint="give 0.95, for example", code="range")
         if x == y:
-            raise InputError(
-                "is the same column as --x", f"--y {y}", hint="give two different columns", code="conflict"
-            )
-        both = ", ".join(sorted(set(_split(by)) & set(_split(block))))
-        if both:
-            reason = f"{both} is also in --by, so all rows of a group are in one block"
-            raise InputError(reason, f"--block {block}", hint="remove it from one of them", code="no_effect")
+            raise InputError(f"{y!r} is also --x", "--y", hint="give two different columns", code="conflict")
+        if both := sorted(set(_split(by)) & set(_split(block))):
+            reason = f"{both[0]!r} is also in --by, and all rows of a group have the same value"
+            raise InputError(reason, "--block", hint="remove this column from one of the two", code="no_effect")
         clusters = None if cluster is None else () if cluster == NONE else _split(cluster)
         return CorrelateOptions(x, y, _split(by), _split(block), clusters, kinds, level)  # type: ignore[arg-type]
 
@@ -289,9 +289,9 @@ def _check_columns(options: CorrelateOptions, cluster: Names, columns: Names, fi
     named = {"x": (options.x,), "y": (options.y,), "by": options.by, "block": options.block, "cluster": cluster}
     for option, name in ((option, name) for option, names in named.items() for name in names):
         if name not in columns:
-            hint = f"{did_you_mean(name, columns)}choose from {', '.join(columns)}"
-            reason = "the table has no such column" if files == 1 else "not all tables have this column"
-            raise InputError(reason, f"--{option} {name}", hint=hint, code="unknown")
+            hint = f"{did_you_mean(name, columns)}choose from {first_few(columns, COLUMNS)}"
+            reason = f"the table has no column {name!r}" if files == 1 else f"not all tables have a column {name!r}"
+            raise InputError(reason, f"--{option}", hint=hint, code="unknown")
 
 
 def correlate_command(
@@ -313,7 +313,8 @@ def correlate_command(
         DiskError: ``out`` or ``figure`` cannot be written.
     """
     if figure is not None and figure.suffix.lower() != ".svg":
-        raise InputError("must end in .svg", f"--figure {figure}", hint="give a name with this ending", code="format")
+        reason = f"{figure.name!r} does not end in .svg"
+        raise InputError(reason, "--figure", hint="give a name with this ending", code="format")
     console = Console()
 
     def say(text: str) -> None:

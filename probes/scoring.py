@@ -23,6 +23,7 @@ from pretrain.model.text import Text
 from probes.models.pretrained import Reader, bounded_batches
 from probes.states import words_of
 from synthlang.corpus import Corpus
+from synthlang.errors import InputError
 from synthlang.progress import Report, silent
 from synthlang.reading import Reading
 from synthlang.vocabularies import Specials
@@ -114,8 +115,8 @@ def score(
         name: Name of the language, for the progress and for errors.
 
     Raises:
-        InputError: Nearly all tokens are unknown to the model, or the transforms of the language work on tokens of
-            another tokenizer.
+        InputError: Nearly all tokens are unknown to the model, a log probability is NaN or infinite, or the transforms
+            of the language work on tokens of another tokenizer.
     """
     encoded = reader.encode(corpus)
     Reading.of(encoded, reader.specials.unk).check(name, "the tokenizer of the model")
@@ -131,7 +132,11 @@ def score(
         batch = work.take(at)
         text = Text.of(batch.input_ids, reader.number, batch.valid).to(device)
         states = body.read(text, batch.columns.to(device))[0][batch.predicted.to(device)]
-        tokens[batch.tokens] = _log_probs(body, states, rows.ids[batch.tokens], reader.number)
+        found = _log_probs(body, states, rows.ids[batch.tokens], reader.number)
+        if not np.isfinite(found).all():
+            reason = f"the log probabilities of {name} contain NaN or infinity"
+            raise InputError(reason, hint="use an earlier checkpoint, or another model", code="damaged")
+        tokens[batch.tokens] = found
         report(f"scores of {name}", done, len(batches), "")
     return Scored(corpus, encoded, tokens, too_long)
 

@@ -188,7 +188,7 @@ WRONG = [
     ("derive nli:t.txt --vocabulary 300" + DERIVE, "--vocabulary: the option is for a source"),
     (
         "probe full",
-        "full: is not a run folder, so there is no default place for the results; give a folder with --out DIR",
+        "full: is not a run folder, so there is no default place for the results; give a folder",
     ),
     ("probe run --probe cca", "--probe: unknown probe 'cca'; choose from words, "),
     ("transfer full", "full is not a pretraining run, so its languages are not known"),

@@ -138,14 +138,15 @@ def test_no_number_but_a_reason(tmp_path):
 
 
 @pytest.mark.parametrize(("options", "place", "code"), [
-    ({"x": "alignement"}, "--x alignement", "unknown"),
-    ({"by": "task,model"}, "--by model", "unknown"),
+    ({"x": "alignement"}, "--x", "unknown"),
+    ({"by": "task,model"}, "--by", "unknown"),
     ({"x": "sup"}, "", "empty"),
-    ({"x": "delta"}, "--y delta", "conflict"),
-    ({"kind": "spearmen"}, "--kind spearmen", "unknown"),
-    ({"by": "task", "block": "objective,task"}, "--block objective,task", "no_effect"),
-    ({"level": 95}, "--level 95", "range"),
-    ({"figure": Path("f.png")}, "--figure f.png", "format"),
+    ({"x": "delta"}, "--y", "conflict"),
+    ({"kind": "spearmen"}, "--kind", "unknown"),
+    ({"kind": ","}, "--kind", "empty"),
+    ({"by": "task", "block": "objective,task"}, "--block", "no_effect"),
+    ({"level": 95}, "--level", "range"),
+    ({"figure": Path("f.png")}, "--figure", "format"),
 ])  # fmt: skip
 def test_refused(study, options, place, code):
     assert refused(run, [study / "results.csv"], **options) == (place, code)
@@ -157,6 +158,8 @@ def test_refused(study, options, place, code):
     ("t.csv", "x,y\n", "", "empty"),
     ("t.csv", "x,y\n1,2\n1,2,3\n", ":3", "format"),
     ("t.csv", "x,y\n1\n", ":2", "format"),
+    ("t.csv", "x" * 200_000 + ",y\n1,2\n", ":1", "format"),
+    ("t.csv", "x,y\n1,2\n" + "1" * 200_000 + ",2\n", ":3", "format"),
     ("t.parquet", "no parquet", "", "format"),
     ("t.json", "{}", "", "format"),
 ])  # fmt: skip

@@ -217,8 +217,8 @@ def test_too_few_sentences_for_the_debiased_one(n):
     assert found.numbers("debiased") is None
     if n == 2:  # two points are a line: every layer is like every other
         torch.testing.assert_close(found.biased, torch.ones(2, 2, dtype=torch.float64))
-    for few in (0, 1):
-        with pytest.raises(InputError, match=f"at least 2 sentences .* there are {few}"):
+    for few, said in ((0, "none"), (1, "only one")):
+        with pytest.raises(InputError, match=f"at least 2 sentences .* there is {said}"):
             gathered(states(1, few, 4), states(1, few, 4))
 
 

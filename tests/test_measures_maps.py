@@ -276,24 +276,39 @@ def test_one_sentence_is_not_retrieved(runs):
 
 
 REFUSED = [
-    ("wide", {}, {}, r"states of different sizes, 8 and 16, cannot be mapped"),
+    ("wide", {}, {}, r"model2: has the hidden size 8, but the first model has 16"),
     (
         "deep",
         {},
         {},
         r"the two models have different numbers of layers: 2 and 3; list layers that both models have, such as \[-1\]",
     ),
-    ("run", {"dictionary": "two"}, {}, "two: none of the 1 pairs of maps.dictionary that are drawn to fit on has both"),
-    ("run", {"test_dictionary": "two"}, {}, "two: none of the 2 pairs of maps.test_dictionary has both words in the"),
+    ("run", {"dictionary": "two"}, {}, "two: maps.dictionary: of 1 translation to fit on, none has both words"),
+    (
+        "run",
+        {"test_dictionary": "two"},
+        {},
+        "two: maps.test_dictionary: of 2 translations to measure on, none has",
+    ),
     (
         "run",
         {"dictionary": "one"},
         {},
-        "one: maps.dictionary: of 1 translations, 1 are left .*give a larger dictionary",
+        "one: maps.dictionary: of 1 translation, none is left to measure on; give a larger dictionary",
     ),
-    ("run", {"dictionary": "one", "test_dictionary": "one"}, {}, "give a larger dictionary, or more sentence pairs"),
-    ("run", {"sentences": {"left": "two", "right": "long"}}, {}, "each of the 2 pairs of lines is empty or longer"),
-    ("run", {"save": "taken"}, {}, "not a folder of maps; set maps.save to another folder"),
+    (
+        "run",
+        {"dictionary": "one", "test_dictionary": "one"},
+        {},
+        "fit on; give a larger dictionary, or a smaller",
+    ),
+    (
+        "run",
+        {"sentences": {"left": "two", "right": "long"}},
+        {},
+        "none can be used: 0 with an empty line, 2 with",
+    ),
+    ("run", {"save": "taken"}, {}, r"not a folder of maps; choose another folder for the maps \(maps\.save\)"),
     ("broken", {}, {}, "NaN or infinity"),
     ("run", {}, {"data": {"dev": 0}}, "no sentence pair is left to measure on"),
 ]

@@ -289,7 +289,7 @@ def test_few_pairs_are_told_and_none_are_refused(runs, tmp_path):
     for settings, message in (
         (
             {**maps, "dictionary": one},
-            r"maps\.embeddings: a rotation needs at least two pairs of words of one subword, but there are 1",
+            r"maps\.embeddings: a rotation needs two pairs of words of one subword with vectors, but there is only one",
         ),
         ({"static": {**load, "left": write_vec(tmp_path / "few.vec", nothing)}}, "the rotation cannot be fitted"),
     ):

@@ -200,7 +200,7 @@ def test_pairs_that_cannot_be_scored_or_compared_are_counted(run, tmp_path):
     assert few["languages"]["source"]["pairs"] == 1
     items = pairs_file(tmp_path, ("a " * 60, "a " * 61))
     opened = open_pretrained(str(run), None)
-    assert refused(probed, opened, "minimal_pairs", minimal_pairs={"items": items}) == ("parent minimal_pairs", "empty")
+    assert refused(probed, opened, "minimal_pairs", minimal_pairs={"items": items}) == ("minimal_pairs", "empty")
 
 
 def test_pairs_in_the_other_language_of_their_own(run, tmp_path):

@@ -127,7 +127,7 @@ def test_what_is_refused(run, tmp_path):
     cases: list[tuple[Any, tuple[Any, ...], tuple[str, str]]] = [
         (probe_command, (str(run), one, tmp_path / "mine"), ("mine", "exists")),
         (probe_command, (str(run), one, tmp_path / "mine" / "letter.txt"), ("letter.txt", "exists")),
-        (probe_command, (str(run), inside, tmp_path / "out"), ("out maps.save", "conflict")),
+        (probe_command, (str(run), inside, tmp_path / "out"), ("maps.save", "conflict")),
         (probe_command, (str(tmp_path / "mine"), one, None), ("mine", "missing")),
         (probe_names, ("words,cca",), ("--probe", "unknown")),
         (against_retrieval, ([0.1, 0.2], [1.0, 2.0, 3.0]), ("", "conflict")),

@@ -132,11 +132,11 @@ def test_parts_of_speech_are_those_of_a_parser_where_the_text_has_none(model, tm
 
 
 @pytest.mark.parametrize(("shape", "retrieval", "settings", "message"), [
-    ({"hidden_size": 32}, KEEP, {}, "vectors of different sizes, 32 and 16"),
-    ({"num_hidden_layers": 4}, KEEP, {}, "different numbers of layers: 5 and 4; list layers that both models have"),
-    ({}, KEEP, {"data": {"dev": 1}}, "fewer than two sentence pairs"),
+    ({"hidden_size": 32}, KEEP, {}, "model2: has the hidden size 32, but the first model has 16"),
+    ({"num_hidden_layers": 4}, KEEP, {}, "different numbers of layers: 3 and 4; list layers that both models have"),
+    ({}, KEEP, {"data": {"dev": 1}}, "only one sentence pair"),
     ({}, {"parser": "nonsense"}, {}, "'nonsense' is not a parser"),
-    ({"nan": True}, KEEP, {}, "language other: word vectors contain NaN"),
+    ({"nan": True}, KEEP, {}, "retrieval: word vectors of other contain NaN"),
 ])  # fmt: skip
 def test_what_cannot_be_measured_is_one_line(model, tmp_path, shape, retrieval, settings, message):
     text, nan = sentences(), shape.pop("nan", False)

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+import torch
 
 from pretrain.run import pretrain
 from probes.measures.probe_command import probe_command, read_probe_config
@@ -155,7 +156,14 @@ def test_long_sentences_are_left_out_and_counted(opened, tmp_path):
     assert found["languages"]["source"]["sentences"] == found["languages"]["target"]["sentences"] == 1
     assert [n for reason, n in found["counts"].items() if "more tokens" in reason] == [1, 1]
     (tmp_path / "x.txt").write_text("a " * 60 + "\n", encoding="utf-8")
-    assert refused(probed, opened, "sentences", **settings) == ("parent sentences", "empty")
+    assert refused(probed, opened, "sentences", **settings) == ("sentences", "empty")
+
+
+def test_a_model_that_diverged_is_refused(run, text):
+    opened = open_pretrained(str(run), "parent")
+    with torch.no_grad():
+        opened.model.embeddings.words[:] = torch.nan
+    assert refused(probed, opened, "sentences", sentences={"text": text}) == ("sentences", "damaged")
 
 
 def test_the_source_language_alone(run, text):
@@ -180,7 +188,7 @@ def test_a_natural_language_reads_its_own_text(folder, tmp_path):  # noqa: F811
         ({"text": "lines:none.txt"}, True, "none.txt sentences.text", "missing"),
         ({"text": "nothing:x"}, True, "sentences.text", "unknown"),
         ({"other": "lines:none.txt"}, True, "none.txt sentences.other", "missing"),
-        ({"text": "{text}", "split": "dev"}, True, "mine.txt sentences.text", "missing"),
+        ({"text": "{text}", "split": "dev"}, True, "mine.txt sentences.split", "missing"),
     ],
 )
 def test_texts_that_are_refused(opened, text, settings, known, place, code):

@@ -114,7 +114,7 @@ def test_a_dictionary_names_the_words_of_other_models(run, tmp_path):
     with pytest.raises(InputError, match=r"words\.dictionary: .* give a file of translations"):
         words_probe(replace(subject_of(run), run=None))
     (tmp_path / "d.txt").write_text("no-such-long-word another-long-word\n")
-    with pytest.raises(InputError, match=r"none of its 1 word pairs can be compared: 1 pairs of words of sev"):
+    with pytest.raises(InputError, match=r"1 word pair, none can be compared \(pairs of words of several tokens: 1\)"):
         words_probe(other)
 
 
@@ -164,7 +164,7 @@ def test_a_band_without_words_has_no_scores_and_wrong_bands_are_named():
     (whole,) = band_scores(credits, torch.zeros(6, dtype=torch.bool), np.arange(5, 11), ())
     assert whole["scores"] == rest["scores"]
     for wrong in ([0, 5], [5, 5], [10, 3], [-1]):
-        with pytest.raises(InputError, match="must be at least 1 and increase"):
+        with pytest.raises(InputError, match="must be increasing ranks of at least 1"):
             parse(WordsConfig, {"bands": wrong})
 
 
@@ -285,7 +285,7 @@ def test_what_a_dictionary_of_another_model_leaves_out(tmp_path):
     values = words_probe(replace(given, pretrained=two)).values
     assert values["candidates"]["shared"] == 0 and "pairs of words that are one token" not in values["counts"]
     (tmp_path / "d.txt").write_text("♞♜ chat\n")
-    with pytest.raises(InputError, match="1 pairs of words that are unknown to the tokenizer"):
+    with pytest.raises(InputError, match="pairs of words that are unknown to the tokenizer: 1"):
         words_probe(given)
 
 

@@ -287,7 +287,7 @@ def test_a_dictionary_of_a_file(runs, tmp_path):
 CANNOT_BE_FITTED = [
     ({}, 5, {}, None),
     ({}, -1, {"target_model": "narrow"}, ("rotation", "conflict")),
-    ({"pairs": {"x": SAME, "y": SAME}}, -1, {}, ("rotation.pairs", "range")),
+    ({"pairs": {"x": SAME, "y": SAME}}, -1, {}, ("rotation.pairs", "conflict")),
     ({}, -1, {"text": None}, None),
     ({"supervision": "dictionary", "dictionary": "HERE"}, -1, {}, ("nowhere.txt", "empty")),
     ({"dictionary": "HERE"}, -1, {}, None),

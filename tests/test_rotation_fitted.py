@@ -137,8 +137,10 @@ X, NAN = rows(10), rows(10).index_fill(0, torch.tensor([3]), float("nan"))
 
 REFUSED = [
     (X, X[:, :4], "none", "conflict"),
-    (X, NAN, "none", "range"),
-    (NAN, X, "iterative", "range"),
+    (X, X[:, :4], "iterative", "conflict"),
+    (X[:, :4], X, "centre", "conflict"),
+    (X, NAN, "none", "damaged"),
+    (NAN, X, "iterative", "damaged"),
     (X[:0], X[:0], "none", "empty"),
     (X[:0], X[:0], "iterative", "empty"),
     (X, torch.zeros(10, WIDTH), "none", "empty"),
@@ -149,5 +151,6 @@ REFUSED = [
 @pytest.mark.parametrize(("x", "y", "method", "code"), REFUSED)
 def test_bad_pairs_are_refused(x, y, method, code):
     assert refused(fit_map, x, y, method) == ("", code)
+    assert refused(fit_layers, [(x[None], y[None])], 1, x.shape[1], method) == ("", code)
     one = fit_map(X[:1], X[1:2], "centre")  # one sentence: the numbers say that it means nothing
     assert one.fit.pairs == 1 and one.fit.rank == 0 and torch.equal(one.fit.map.matrix.float(), torch.eye(WIDTH))

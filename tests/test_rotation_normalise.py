@@ -115,7 +115,7 @@ def test_rows_that_all_point_the_same_way_are_refused(method):
 @pytest.mark.parametrize("method", get_args(Method))
 def test_bad_rows_are_refused_and_types_kept(method):
     cases = [(torch.zeros(0, 3), "empty")]
-    cases += [(rows().index_fill(0, torch.tensor([5]), bad), "range") for bad in (float("nan"), float("inf"))]
+    cases += [(rows().index_fill(0, torch.tensor([5]), bad), "damaged") for bad in (float("nan"), float("inf"))]
     cases += [(torch.zeros(4, 3), "empty")] if method != "none" else []
     for bad, code in cases:
         assert refused(Normaliser.fit, bad, method) == ("", code)

@@ -13,6 +13,7 @@ import torch
 
 from probes.static.settings import StaticConfig
 from probes.static.training import LONGEST, count_vectors, train_vectors
+from synthlang.config import parse
 from synthlang.corpus import Corpus
 from synthlang.rng import key_of, uniform
 from tests.refusals import refused
@@ -147,17 +148,23 @@ def test_counts_learn_what_stands_together_and_are_the_same_twice():
 
 
 NO_VECTORS = [
-    (COUNTS, [["a", "b"]]),
-    (COUNTS, []),
-    (COUNTS, [["a"], ["a"]]),
-    pytest.param(SMALL, [], marks=needs_gensim),
-    pytest.param(SMALL, [["a", "b"]], marks=needs_gensim),
+    (COUNTS, [["a", "b"]], "min_count"),
+    (COUNTS, [], "min_count"),
+    (COUNTS.model_copy(update={"min_count": 1}), [], ""),
+    (COUNTS, [["a"], ["a"]], ""),
+    pytest.param(SMALL, [], "min_count", marks=needs_gensim),
+    pytest.param(SMALL, [["a", "b"]], "min_count", marks=needs_gensim),
 ]
 
 
-@pytest.mark.parametrize(("config", "text"), NO_VECTORS)
-def test_a_corpus_that_gives_no_vectors_is_refused(config, text):
-    assert refused(train_vectors, config, Corpus.of_words(text)) == ("", "empty")
+@pytest.mark.parametrize(("config", "text", "place"), NO_VECTORS)
+def test_a_corpus_that_gives_no_vectors_is_refused(config, text, place):
+    assert refused(train_vectors, config, Corpus.of_words(text)) == (place, "empty")
+
+
+def test_the_place_of_bad_lengths_is_the_key_that_was_given():
+    assert refused(parse, StaticConfig, {"min_n": 9}) == ("min_n", "range")
+    assert refused(parse, StaticConfig, {"min_n": 4, "max_n": 3}) == ("max_n", "range")
 
 
 def test_bad_settings_and_no_gensim_are_refused(monkeypatch):
@@ -173,4 +180,4 @@ def test_bad_settings_and_no_gensim_are_refused(monkeypatch):
             StaticConfig.model_validate(bad)
     assert not COUNTS.needs_gensim and StaticConfig().needs_gensim
     monkeypatch.setitem(sys.modules, "gensim.models", None)
-    assert refused(train_vectors, SMALL, CORPUS) == ("vectors.kind", "extra")
+    assert refused(train_vectors, SMALL, CORPUS) == ("kind", "extra")

@@ -60,6 +60,8 @@ BAD_FILES = [
     ("2 2\na 1 2\n\nb 1 2\n", 3, "format"),
     ("1 2\na 1 x\n", 2, "format"),
     ("1 2\n1 2\n", 2, "format"),
+    ("1 2\n 1 2\n", 2, "format"),
+    ("1 1\na x\n", 2, "format"),
     ("1 2\na nan 1\n", 2, "range"),
     ("1 2\na 1e39 1\n", 2, "range"),
     ("2 2\na 1 2\n", None, "damaged"),

@@ -93,14 +93,14 @@ def probe_command(model: str, config: ProbeConfig, out: Path | None, threads: in
     folder = out or (run / "probes" if ours else None)
     if folder is None:
         told = "is not a run folder, so there is no default place for the results"
-        raise InputError(told, model, hint="give a folder with --out DIR", code="missing")
+        raise InputError(told, model, hint="give a folder for the results (--out)", code="missing")
     _check_folder(folder)
     if config.checkpoints == "all" and not (ours and config.model2 is None):
-        told = "all needs one model that is a run, because other models have no checkpoints"
-        raise InputError(told, keys="checkpoints", hint="use selected", code="conflict")
+        told = "is all, but only a run has checkpoints" if not ours else "is all, but there is a second model"
+        raise InputError(told, keys="checkpoints", hint="set this key to selected", code="conflict")
     if config.maps.save is not None and user_path(config.maps.save).resolve().is_relative_to(folder.resolve()):
-        told = "is inside the folder of the results, which is deleted and written again"
-        raise InputError(told, folder, keys="maps.save", hint="choose a folder outside it", code="conflict")
+        told = f"{config.maps.save} is in the folder of the results ({folder}), which is deleted and written again"
+        raise InputError(told, keys="maps.save", hint="choose another folder", code="conflict")
     console = Console()
     config = _without_words(_with_language(config, run) if ours else config, ours, console)
     pretrained = open_pretrained(model, config.language, config.natural, config.model2)
@@ -210,7 +210,12 @@ def run_probe(name: str, given: ProbeInput) -> ProbeResult:
         DiskError: The probe cannot write a file.
     """
     module, _, function = getattr(given.config, name).run.partition(":")
-    found: ProbeResult = getattr(import_module(module), function)(given, given.report)
+    try:
+        found: ProbeResult = getattr(import_module(module), function)(given, given.report)
+    except InputError as error:
+        if any(error.place):
+            raise
+        raise error.inside(name) from error
     return found
 
 
@@ -282,8 +287,9 @@ def _check_folder(folder: Path) -> None:
     if not folder.exists():
         return
     if not folder.is_dir():
-        raise InputError("is a file, not a folder", folder, hint="give a folder with --out", code="exists")
+        hint = "give another folder for the results (--out)"
+        raise InputError("is a file, not a folder", folder, hint=hint, code="exists")
     record = folder / "probes.json"
     if any(folder.iterdir()) and not (record.exists() and "probes" in read_json(record)):
         told = "contains files that are not results of probes"
-        raise InputError(told, folder, hint="give another folder with --out", code="exists")
+        raise InputError(told, folder, hint="give another folder for the results (--out)", code="exists")

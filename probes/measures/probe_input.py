@@ -138,7 +138,7 @@ class ProbeInput:
             InputError: The sentence pairs cannot be read (see `aligned`), or none is left to measure on.
         """
         if not len(self.data.dev):
-            hint = "increase data.dev, reduce data.test, or give more short sentence pairs with alignments"
+            hint = "increase data.dev, reduce data.test, or give more short sentence pairs with word alignments"
             raise InputError("no sentence pair is left to measure on", keys="data.dev", hint=hint, code="empty")
         return self.data.dev
 
@@ -158,6 +158,31 @@ class ProbeInput:
             InputError: The model does not have one of the layers of the config, or the config names a layer twice.
         """
         return self.config.numbers(self.body(role).shape.layers)
+
+    def check_sizes(self, probe: str) -> None:
+        """Check that the probe ``probe`` can compare vectors of the two models.
+
+        Raises:
+            InputError: The models differ in hidden size.
+        """
+        source, target = (self.body(role).shape for role in reversed(ROLES))
+        if source.hidden != target.hidden:
+            told = f"has the hidden size {target.hidden}, but the first model has {source.hidden}"
+            hint = f"choose two models with the same hidden size, or remove the probe {probe}"
+            raise InputError(told, keys="model2", hint=hint, code="conflict")
+
+    def check_alike(self, probe: str) -> None:
+        """Check that the probe ``probe`` can compare vectors of the two models, layer by layer.
+
+        Raises:
+            InputError: The models differ in hidden size, or in number of layers if the config does not list layers.
+        """
+        self.check_sizes(probe)
+        source, target = (self.body(role).shape for role in reversed(ROLES))
+        if self.config.layers is None and source.layers != target.layers:
+            told = f"the two models have different numbers of layers: {source.layers} and {target.layers}"
+            hint = "list layers that both models have, such as [-1]"
+            raise InputError(told, keys="layers", hint=hint, code="conflict")
 
     def side(self, role: Role, subword: Subword | None = None, layers: tuple[int, ...] | None = None) -> LanguageSide:
         """Return the language ``role`` with its reader.

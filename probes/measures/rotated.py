@@ -106,17 +106,26 @@ class Static:
 
     Attributes:
         config: The settings of the vectors.
+        name: The key of these settings, for errors.
         corpora: The sentences of each language. Their column of words defines the codes.
         pairs: [n], [n] codes of words that are translations of each other.
         vectors: The vectors of each language, before any rotation.
     """
 
     config: TrainedVectors | LoadedVectors
+    name: str
     corpora: tuple[Corpus, Corpus]
     pairs: tuple[Codes, Codes]
     vectors: tuple[StaticVectors, StaticVectors]
 
-    def rotated(self, moves: Role, name: str) -> tuple[StaticVectors, StaticVectors, dict[str, Any]]:
+    @property
+    def more(self) -> str:
+        """The hint of an error for words without a vector."""
+        if isinstance(self.config, TrainedVectors):
+            return "reduce vectors.min_count, or give more sentence pairs"
+        return "check that left is a file of the other language, and right a file of the source language"
+
+    def rotated(self, moves: Role) -> tuple[StaticVectors, StaticVectors, dict[str, Any]]:
         """Return the vectors of both languages in one space, and the numbers of the fitted rotation for JSON.
 
         Each language is normalised separately. Then the language ``moves`` is rotated onto the other language (Cao et
@@ -124,7 +133,6 @@ class Static:
 
         Args:
             moves: The role of the language to rotate.
-            name: The key of the settings that an error names.
 
         Raises:
             InputError: No word pair has vectors on both sides, each word pair has a zero vector, the vectors have
@@ -135,20 +143,22 @@ class Static:
         rows = np.stack([one.rows_of(corpus.form.names or ())[codes] for one, corpus, codes in looked_up])
         known = (rows >= 0).all(0)
         if not known.any():
-            told = "the rotation cannot be fitted: no word pair has a vector in both languages"
-            hint = "check that each file has vectors of its own language"
-            raise InputError(told, keys=name, hint=hint, code="empty")
+            told = "the rotation cannot be fitted, because no word pair has a vector in both languages"
+            raise InputError(told, keys=self.name, hint=self.more, code="empty")
         order = (0, 1) if moves == "target" else (1, 0)
         x, y = (self.vectors[i] for i in order)
         if len(sizes := {one.vectors.shape[1] for one in self.vectors}) > 1:
             told = f"vectors of {' and '.join(map(str, sorted(sizes)))} dimensions cannot be rotated onto each other"
             hint = "use two files with the same number of dimensions"
-            raise InputError(told, keys=name, hint=hint, code="conflict")
-        fitter = MapFitter(*(Normaliser.fit(one.vectors, self.config.normalise) for one in (x, y)))
+            raise InputError(told, keys=self.name, hint=hint, code="conflict")
         at = torch.from_numpy(rows[:, known])
-        for of_x, of_y in zip(torch.split(at[order[0]], ROWS), torch.split(at[order[1]], ROWS), strict=True):
-            fitter.update(x.vectors[of_x], y.vectors[of_y])
-        fitted = fitter.fit()
+        try:
+            fitter = MapFitter(*(Normaliser.fit(one.vectors, self.config.normalise) for one in (x, y)))
+            for of_x, of_y in zip(torch.split(at[order[0]], ROWS), torch.split(at[order[1]], ROWS), strict=True):
+                fitter.update(x.vectors[of_x], y.vectors[of_y])
+            fitted = fitter.fit()
+        except InputError as error:
+            raise error.inside(*self.name.split(".")) from error
         facts = {
             "vectors": {"left": dict(self.vectors[0].facts), "right": dict(self.vectors[1].facts)},
             "fit": fitted.to_json(),
@@ -161,6 +171,7 @@ class Static:
 def read_static(
     given: ProbeInput,
     config: TrainedVectors | LoadedVectors,
+    name: str,
     corpora: tuple[Corpus, Corpus],
     wanted: Sequence[Codes],
     pairs: tuple[Codes, Codes],
@@ -171,6 +182,7 @@ def read_static(
     Args:
         given: The input of the probe. Its sentence pairs determine the sentences to train on.
         config: The settings of the vectors.
+        name: The key of these settings, for errors.
         corpora: The sentences of the other language and of the source language.
         wanted: Codes of the measured words of each side. fastText also makes vectors for words among them that do not
             occur in the sentences to train on.
@@ -185,13 +197,20 @@ def read_static(
     for i, (corpus, codes) in enumerate(zip(corpora, wanted, strict=True)):
         names = corpus.form.names or ()
         if isinstance(config, LoadedVectors):
-            vectors = read_vec(user_path((config.left, config.right)[i]), config.words, report)
+            side: Literal["left", "right"] = "left" if not i else "right"
+            try:
+                vectors = read_vec(user_path(getattr(config, side)), config.words, report)
+            except InputError as error:
+                raise error.inside(*name.split("."), side) from error
             found.append(vectors.with_small_letters(names) if config.lower else vectors)
             continue
         rows = given.fitted if config.text == "fitted" else np.arange(i, int(given.measured.min()), 2)
         also = [names[code] for code in codes.tolist()] if config.vectors.kind == "fasttext" else ()
-        found.append(train_vectors(config.vectors, corpus.take(rows), also, report))
-    return Static(config, corpora, pairs, (found[0], found[1]))
+        try:
+            found.append(train_vectors(config.vectors, corpus.take(rows), also, report))
+        except InputError as error:
+            raise error.inside(*name.split("."), "vectors") from error
+    return Static(config, name, corpora, pairs, (found[0], found[1]))
 
 
 def linked_codes(given: ProbeInput, corpora: tuple[Corpus, Corpus]) -> tuple[Codes, Codes]:

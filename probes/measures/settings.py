@@ -98,15 +98,18 @@ class InputConfig(StrictModel):
     def _sound(self) -> InputConfig:
         if self.natural and self.language is None:
             reason = "is required, because natural: true needs a name for the other language"
-            raise InputError(reason, keys="language", hint="give any name, such as de", code="missing")
+            hint = "set this key to a language of the run, or for another model to any name, such as de"
+            raise InputError(reason, keys="language", hint=hint, code="missing")
         self.check_pairs()
         return self
 
     def check_pairs(self) -> None:
         """Raise InputError for a natural language without the sentence pairs that a probe needs."""
         if self.natural and self.reads_sentences and not any(self.pairs.values()):
-            reason = f"{self.language} is not derived from the source language, so nothing is aligned by construction"
-            hint = "give sentence pairs, or measure word embeddings only (the probe words)"
+            reading = ", ".join(name for name, settings in self.chosen().items() if settings.reads_sentences)
+            reason = f"is required by {reading}, because {self.language} is not derived from the source language"
+            others = ", ".join(name for name, kind in self.table().items() if not kind.reads_sentences)
+            hint = f"give sentence pairs, or run only probes that read none: {others}"
             raise InputError(reason, keys="pairs", hint=hint, code="missing")
 
     def numbers(self, count: int) -> tuple[int, ...]:

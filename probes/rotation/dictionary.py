@@ -22,6 +22,10 @@ from synthlang.corpus import FORM, Column, Corpus
 from synthlang.dictionary.word_dictionary import Pair, read_muse
 from synthlang.errors import InputError
 from synthlang.parallel.prepare import Sentences
+from synthlang.wording import plural
+
+OF_TEXT = "words of the sentence pairs"
+SUITABLE = "a dictionary of the two languages with source words first, spelled as in the sentence pairs"
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,8 +139,11 @@ def translation_set(
     pairs: Iterable[Pair],
     source: Mapping[str, int],
     target: Mapping[str, int],
-    key: str = "the dictionary",
     path: Path | None = None,
+    keys: str = "",
+    to: str = "fit",
+    what: str = OF_TEXT,
+    hint: str = f"give {SUITABLE}",
 ) -> TranslationSet:
     """Look up the pairs of a dictionary in two vocabularies. Case matters.
 
@@ -144,8 +151,11 @@ def translation_set(
         pairs: The pairs of a source word and a target word.
         source: The row of each source word.
         target: The row of each target word.
-        key: Name of the dictionary in errors.
         path: The file of the dictionary in errors, or None.
+        keys: The key of the dictionary in errors, or "".
+        to: The use of the pairs in errors: ``fit`` or ``measure``.
+        what: Name of the words of both vocabularies in errors.
+        hint: Hint of errors.
 
     Raises:
         InputError: No pair has both words in the vocabularies.
@@ -159,9 +169,8 @@ def translation_set(
             known[row] = None
     queries = [word for word, rows in answers.items() if rows]
     if not queries:
-        reason = f"none of the {len(distinct):,} pairs of {key} has both words in the vocabularies"
-        hint = "give a dictionary with the languages, the direction and the case of the text"
-        raise InputError(reason, path, hint=hint, code="empty")
+        reason = f"of {plural(len(distinct), 'translation')} to {to} on, none has both words among the {what}"
+        raise InputError(reason, path, keys=keys.split(".") if keys else (), hint=hint, code="empty")
     lengths = [len(answers[word]) for word in queries]
     flat = [row for word in queries for row in answers[word]]
     counts = {
@@ -224,7 +233,7 @@ def named_translations(text: Aligned, path: Path, words: int, lower: bool) -> tu
     (left, _), (right, _) = (types_in(corpus, sentences, text.data.train) for corpus, sentences in sides)
     pairs = in_small_letters(read_muse(path)) if lower else read_muse(path)
     indices = index_of(text.text.right, right), index_of(text.text.left, left)
-    found = translation_set(pairs, *indices, "rotation.dictionary", path)
+    found = translation_set(pairs, *indices, path, "rotation.dictionary")
     rows = found.pairs()[:words]
     return np.stack([left[rows[:, 1]], right[rows[:, 0]]], axis=1), found.counts["pairs"] - found.counts["known"]
 

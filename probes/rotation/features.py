@@ -139,7 +139,7 @@ def fit_rotation(
     sizes = {body.shape.hidden for body in bodies.values()}
     if len(sizes) > 1:
         reason = f"the two models have different hidden sizes, {' and '.join(map(str, sorted(sizes)))}"
-        hint = "choose a target_model with the same hidden size"
+        hint = "choose a target_model with the same hidden size, or remove the rotation"
         raise InputError(reason, keys="rotation", hint=hint, code="conflict")
     numbers = {role: layer_numbers(features.layers, body, "features.layers") for role, body in bodies.items()}
     if config.map is not None:
@@ -148,7 +148,7 @@ def fit_rotation(
         texts = read_aligned(config.pairs, config.data, pretrained, seed, store, report)
     if len(texts) > 1:
         reason = f"has {len(texts)} pairs of languages, but a rotation is fitted on one pair"
-        raise InputError(reason, keys="rotation.pairs", hint="keep one of them", code="range")
+        raise InputError(reason, keys="rotation.pairs", hint="keep one of them", code="conflict")
     subword = SUBWORDS[features.subword]
     readers = {"target": pretrained.target, "source": pretrained.source}
     sides = {role: StateReader(body, readers[role].specials, numbers[role], subword) for role, body in bodies.items()}
@@ -190,19 +190,28 @@ def _saved(
     saved = load_maps(folder)
     about, subword = saved.about, SUBWORDS[features.subword]
     if (about.model, about.language) != (pretrained.fingerprint, pretrained.target.language.name):
+        reason = f"has maps of another model than {pretrained.name}"
+        if about.model == pretrained.fingerprint:
+            reason = f"has maps for the language {about.language}, not {pretrained.target.language.name}"
         hint = "run the probe maps for this model and language"
-        raise InputError("has maps of another model or language", folder, hint=hint, code="conflict")
+        raise InputError(reason, folder, hint=hint, code="conflict")
     if about.moves != config.moves or about.subword != subword:
         reason = (
-            f"has maps that move the {about.moves} language, for the subword {about.subword}, but the transfer moves "
-            f"the {config.moves} language and reads the subword {subword}"
+            f"has maps with moves: {about.moves} and subword: {about.subword}, but the transfer needs moves: "
+            f"{config.moves} and subword: {subword}"
         )
-        hint = "change rotation.moves or features.subword, or run the probe maps again"
+        own = next(name for name, of_probe in SUBWORDS.items() if of_probe == about.subword)
+        hint = (
+            f"set rotation.moves to {about.moves} and features.subword to {own}, or run the probe maps with the needed "
+            "settings"
+        )
         raise InputError(reason, folder, hint=hint, code="conflict")
     maps = []
     for source, target in zip(numbers["source"], numbers["target"], strict=True):
         if (source, target) not in zip(about.source, about.target, strict=True):
-            reason = f"has no map between layer {source} of the source and layer {target} of the target model"
+            reason = (
+                f"has no map between layer {source} of the source language and layer {target} of the target language"
+            )
             hint = "run the probe maps with these layers, or change features.layers"
             raise InputError(reason, folder, hint=hint, code="missing")
         maps.append(saved.maps[source])

@@ -19,6 +19,7 @@ from probes.rotation.normalise import Normaliser, fit_normaliser, largest_of, pl
 from probes.rotation.procrustes import Fit, Fitter, LinearMap
 from probes.rotation.settings import ROUNDS, Method
 from synthlang.errors import InputError
+from synthlang.wording import plural
 
 LINEAR = ("none", "centre")
 Batches = Iterable[tuple[Tensor, Tensor]]
@@ -71,7 +72,7 @@ class NormalisedMap:
         """
         sides = (self.left, self.right)
         if not self.is_linear:
-            reason = f"a map with the normalisation {self.left.method} needs normalised vectors in both languages"
+            reason = f"a map with the normalisation {self.left.method} is not linear in unnormalised vectors"
             hint = "use the normalisation none or centre"
             raise InputError(reason, hint=hint, code="conflict")
         turn, (x_mean, y_mean) = self.fit.map, (side.means.sum(0) for side in sides)
@@ -102,9 +103,7 @@ class MapFitter:
         Raises:
             InputError: The sides differ in width, or a vector is not finite.
         """
-        if x.shape[1] != y.shape[1]:
-            reason = f"vectors of {x.shape[1]} and {y.shape[1]} dimensions cannot be mapped to each other"
-            raise InputError(reason, hint="use vectors of the same size on both sides", code="conflict")
+        _check_widths(x, y)
         # float64 keeps the precision for vectors far from 0
         normal = [side.apply(rows.detach().double()) for side, rows in zip(self.sides, (x, y), strict=True)]
         kept = ~(_nothing(x, normal[0], self.sides[0]) | _nothing(y, normal[1], self.sides[1]))
@@ -121,9 +120,16 @@ class MapFitter:
             InputError: There are no pairs, or every pair has a zero vector.
         """
         if self.zeros and not self._fitter.pairs:
-            reason = f"a map cannot be fitted: each of the {self.zeros} pairs has a zero vector"
-            raise InputError(reason, hint="use other words or sentences, or another model", code="empty")
+            reason = f"a map cannot be fitted, because every pair has a zero vector ({plural(self.zeros, 'pair')})"
+            raise InputError(reason, hint="use other words or sentences, or other vectors", code="empty")
         return NormalisedMap(*self.sides, self._fitter.fit(centre), self.zeros)
+
+
+def _check_widths(x: Tensor, y: Tensor) -> None:
+    """Raise InputError if left and right vectors […, d] differ in width."""
+    if x.shape[-1] != y.shape[-1]:
+        reason = f"vectors of {x.shape[-1]} and {y.shape[-1]} dimensions cannot be mapped to each other"
+        raise InputError(reason, hint="use vectors of the same size on both sides", code="conflict")
 
 
 def _nothing(rows: Tensor, normal: Tensor, side: Normaliser) -> Tensor:
@@ -153,9 +159,8 @@ def fit_layers(
         centre: True to subtract the mean of each side, and to add the right mean to mapped vectors.
 
     Raises:
-        InputError: A vector is not finite, no pair is left, a side cannot be normalised (see `fit_normaliser`), or the
-            temporary files cannot be written. With a method that fits no means, the error is also raised if the sides
-            differ in width.
+        InputError: The sides differ in width, a vector is not finite, no pair is left, a side cannot be normalised (see
+            `fit_normaliser`), or the temporary files cannot be written.
     """
     if "centre" not in plan(method, rounds):
         fitters = [MapFitter(*_without_means(method, width)) for _ in range(layers)]
@@ -165,6 +170,7 @@ def fit_layers(
         return tuple(one.fit(centre) for one in fitters)
     left, right = LayerCache(layers, width), LayerCache(layers, width)
     for x, y in pairs:
+        _check_widths(x, y)
         left.write(x)
         right.write(y)
     return tuple(
@@ -178,9 +184,10 @@ def fit_map(x: Tensor, y: Tensor, method: Method = "none", centre: bool = False,
     See `fit_layers` for ``method``, ``centre`` and ``rounds``.
 
     Raises:
-        InputError: A vector is not finite, no pair is left, or a side cannot be normalised (see `fit_normaliser`). With
-            a method that fits no means, the error is also raised if the sides differ in width.
+        InputError: The sides differ in width, a vector is not finite, no pair is left, or a side cannot be normalised
+            (see `fit_normaliser`).
     """
+    _check_widths(x, y)
     return _fit(lambda: torch.split(x, ROWS), lambda: torch.split(y, ROWS), x.shape[1], method, rounds, centre)
 
 

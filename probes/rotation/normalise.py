@@ -25,6 +25,7 @@ from torch import Tensor
 
 from probes.rotation.settings import ROUNDS, Method
 from synthlang.errors import InputError
+from synthlang.wording import plural
 
 ON_THE_MEAN = 1e-6  # distance of a unit row from the mean
 FITTED_ROWS = 1024  # block size whose copies in float64 fit into the processor's cache
@@ -102,18 +103,18 @@ def fit_normaliser(
     steps, means = plan(method, rounds), torch.zeros(0, width, dtype=torch.float64)
     largest = torch.cat([torch.zeros(0), *(largest_of(rows)[:, 0].float().cpu() for rows in blocks())])
     if not len(largest):
-        raise InputError("there are no vectors to normalise", hint="give at least one pair", code="empty")
+        raise InputError("there are no vectors to normalise", code="empty")
     if not bool(largest.isfinite().all()):
         raise InputError(
             "vectors with NaN or infinity cannot be normalised",
             hint="use an earlier checkpoint, or another model",
-            code="range",
+            code="damaged",
         )
     zeros = int((largest == 0).sum())
     if steps and zeros == len(largest):
         raise InputError(
-            f"vectors cannot be normalised, because all {zeros} are zero",
-            hint="use other words or sentences, or another model",
+            f"the vectors cannot be normalised, because all are zero ({plural(zeros, 'vector')})",
+            hint="use other words or sentences, or other vectors",
             code="empty",
         )
     for at in (at for at, step in enumerate(steps) if step == "centre"):
@@ -125,8 +126,8 @@ def fit_normaliser(
         mean = total / max(count, 1)
         # for unit vectors, the squared length of the mean is 1 − variance
         if at and (not count or 1.0 - float(mean @ mean) < ON_THE_MEAN**2):
-            reason = "vectors cannot be centred, because all have the same direction"
-            raise InputError(reason, hint="set normalise to none", code="empty")
+            reason = "the vectors cannot be centred, because all have the same direction"
+            raise InputError(reason, hint="use the normalisation unit, or more words or sentences", code="empty")
         means = torch.cat([means, mean[None]])
     return Normaliser(method, rounds, means, len(largest) - zeros, zeros)
 

@@ -98,8 +98,8 @@ class Fitter:
             return
         rows = torch.stack([x, y]).detach().double()
         if not bool(rows.isfinite().all()):
-            reason = "a map cannot be fitted: vectors contain NaN or infinity, so the model has probably diverged"
-            raise InputError(reason, hint="use an earlier checkpoint, or another model", code="range")
+            reason = "a map cannot be fitted, because vectors contain NaN or infinity"
+            raise InputError(reason, hint="use an earlier checkpoint, or another model", code="damaged")
         if not self.pairs:
             self._points = rows.mean(1).cpu()
         rows -= self._points.to(rows.device)[:, None]
@@ -121,9 +121,7 @@ class Fitter:
             InputError: There are no rows.
         """
         if not self.pairs:
-            raise InputError(
-                "a map cannot be fitted: there are no pairs of vectors", hint="give at least one pair", code="empty"
-            )
+            raise InputError("a map cannot be fitted, because there are no pairs of vectors", code="empty")
         shifts = self._sums / self.pairs
         means = self._points + shifts
         centred = torch.addr(self._products, shifts[1], shifts[0], alpha=-self.pairs)

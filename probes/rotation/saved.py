@@ -88,7 +88,7 @@ def check_place(folder: Path) -> None:
         InputError: The folder exists but has no maps.
     """
     if folder.exists() and not (folder / ABOUT).is_file():
-        hint = "set maps.save to another folder"
+        hint = "choose another folder for the maps (maps.save)"
         raise InputError("exists but is not a folder of maps", folder, hint=hint, code="exists")
 
 
@@ -147,7 +147,7 @@ def load_maps(folder: Path) -> SavedMaps:
     if not path.is_file():
         raise no_such(path, hint="run the probe maps again")
     if sha256_file(path) != found.sha256:
-        reason = "differs from its checksum, so it is damaged or was edited"
+        reason = f"differs from its checksum in {ABOUT}, so it is damaged or was edited"
         raise InputError(reason, path, hint="run the probe maps again", code="damaged")
     try:
         tensors: dict[str, Tensor] = load_file(path)
@@ -167,11 +167,11 @@ def load_maps(folder: Path) -> SavedMaps:
 
 def _read(folder: Path) -> _Folder:
     if not (folder / ABOUT).is_file():
-        hint = "give a folder that the probe maps wrote (SAVE/SUPERVISION)"
+        hint = "give a folder that the probe maps wrote, such as SAVE/parallel for maps.save: SAVE"
         raise InputError(f"has no {ABOUT}", folder, hint=hint, code="missing")
     found = read_json(folder / ABOUT)
     if isinstance(found, dict) and found.get("format") != FORMAT:
-        reason = f"has format {found.get('format', 'unknown')}, but this version reads format {FORMAT}"
+        reason = f"has maps of format {found.get('format', 'unknown')}, but this version reads format {FORMAT}"
         raise InputError(reason, folder, hint="run the probe maps again", code="unsupported")
     return parse(_Folder, found, folder / ABOUT)
 

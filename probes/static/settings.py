@@ -60,8 +60,9 @@ class StaticConfig(StrictModel):
     @model_validator(mode="after")
     def _lengths(self) -> StaticConfig:
         if self.max_n < self.min_n:
-            reason = f"{self.max_n} is smaller than min_n ({self.min_n})"
-            raise InputError(reason, keys="max_n", hint=f"use at least {self.min_n}", code="range")
+            key = "max_n" if "max_n" in self.model_fields_set else "min_n"
+            reason = f"min_n is {self.min_n}, but max_n is only {self.max_n}"
+            raise InputError(reason, keys=key, hint="increase max_n, or reduce min_n", code="range")
         return self
 
     @property
@@ -81,10 +82,10 @@ class StaticBaseline(StrictModel):
     """Normalisation of each language before the rotation, over all its words."""
 
 
-def no_gensim() -> InputError:
+def no_gensim(reason: str) -> InputError:
     """Return the error for training without gensim."""
-    hint = f"run {install_command('probe')}, or set vectors.kind: ppmi"
-    return InputError("training word vectors needs gensim", keys="vectors.kind", hint=hint, code="extra")
+    hint = f"run {install_command('probe')}, or set kind to ppmi"
+    return InputError(reason, keys="kind", hint=hint, code="extra")
 
 
 class TrainedVectors(StaticBaseline):
@@ -111,7 +112,7 @@ class TrainedVectors(StaticBaseline):
             InputError: gensim is needed but not installed.
         """
         if self.vectors.needs_gensim and find_spec("gensim") is None:
-            raise no_gensim()
+            raise no_gensim(f"{self.vectors.kind} needs gensim, which is not installed").inside("vectors")
 
 
 class LoadedVectors(StaticBaseline):

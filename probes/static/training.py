@@ -69,7 +69,8 @@ def train_vectors(
     if extra:
         rows = np.concatenate([rows, np.stack([model.wv.get_vector(word) for word in extra])])
     if not np.isfinite(rows).all():
-        raise InputError("the training of word vectors diverged", hint="reduce vectors.learning_rate", code="failed")
+        hint = "reduce this key"
+        raise InputError("the training of word vectors diverged", keys="learning_rate", hint=hint, code="failed")
     facts = {
         "source": f"gensim {importlib.import_module('gensim').__version__}",
         "settings": config.model_dump(mode="json"),
@@ -104,7 +105,7 @@ def _model(config: StaticConfig) -> Any:
     try:
         models = importlib.import_module("gensim.models")
     except ImportError as error:
-        raise no_gensim() from error
+        raise no_gensim(f"{config.kind} needs gensim, which cannot be imported: {error}") from error
     settings: dict[str, Any] = {
         "vector_size": config.size, "window": config.window, "min_count": config.min_count, "workers": 1,
         "sg": int(config.skipgram), "negative": config.negative, "sample": config.sample, "alpha": config.learning_rate,
@@ -117,8 +118,10 @@ def _model(config: StaticConfig) -> Any:
 
 
 def _too_rare(least: int) -> InputError:
-    reason = f"no word of the text occurs {least} times (min_count)"
-    return InputError(reason, hint="reduce vectors.min_count, or give more text", code="empty")
+    if least == 1:
+        return InputError("there are no words to train on", hint="give more sentences", code="empty")
+    hint = "reduce this key, or give more sentences"
+    return InputError(f"no word of the sentences occurs {least} times", keys="min_count", hint=hint, code="empty")
 
 
 def count_vectors(
@@ -151,8 +154,8 @@ def count_vectors(
         raise _too_rare(min_count)
     table = _ppmi(csr_array((near + near.T)[kept][:, kept]))
     if not table.nnz:
-        reason = "no two words of the text occur near each other more often than by chance"
-        raise InputError(reason, hint="give more text", code="empty")
+        reason = "no two words of the sentences occur near each other more often than by chance"
+        raise InputError(reason, hint="give more sentences", code="empty")
     return tuple(names[i] for i in kept.tolist()), _singular(table, size)
 
 

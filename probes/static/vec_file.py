@@ -19,6 +19,7 @@ from synthlang.errors import InputError
 from synthlang.files import lines_of, read_lines, reading
 from synthlang.packed import GZIP, open_packed
 from synthlang.progress import Report, silent
+from synthlang.wording import plural
 
 
 def read_vec(path: Path, words: int | None = None, report: Report = silent) -> StaticVectors:
@@ -44,10 +45,8 @@ def read_vec(path: Path, words: int | None = None, report: Report = silent) -> S
     try:
         vectors = np.zeros((wanted, width), np.float32)
     except (MemoryError, ValueError) as error:
-        reason = f"{wanted} words of {width} dimensions do not fit into memory"
-        raise InputError(
-            reason, path, 1, hint="set retrieval.static.words to a smaller number", code="resources"
-        ) from error
+        reason = f"{plural(wanted, 'vector')} of {plural(width, 'dimension')} do not fit into memory"
+        raise InputError(reason, path, 1, hint="set the key words to a smaller number", code="resources") from error
     index: dict[str, int] = {}
     seen = 0
     for number, line in lines:
@@ -55,7 +54,7 @@ def read_vec(path: Path, words: int | None = None, report: Report = silent) -> S
             if wanted < count:
                 break
             if line.strip():
-                reason = f"the file continues after the {count} words that its first line announces"
+                reason = f"the file has more words than its first line gives ({count:,})"
                 raise InputError(reason, path, number, hint="correct the first line", code="format")
             continue
         seen += 1
@@ -66,8 +65,8 @@ def read_vec(path: Path, words: int | None = None, report: Report = silent) -> S
         if not seen % 10_000:
             report("word vectors", seen, wanted, "")
     if seen < wanted:
-        reason = f"ends after {seen} of the {count} words that its first line announces"
-        raise InputError(reason, path, hint="download the file again", code="damaged")
+        reason = f"has {plural(seen, 'word')}, but its first line gives {count:,}"
+        raise InputError(reason, path, hint="download or export the file again", code="damaged")
     rows = torch.from_numpy(vectors[: len(index)])
     zeros = int((rows == 0).all(1).sum())
     return StaticVectors(tuple(index), rows, {"source": "file", "duplicates": seen - len(index), "zeros": zeros})
@@ -76,17 +75,19 @@ def read_vec(path: Path, words: int | None = None, report: Report = silent) -> S
 def _header(line: str, path: Path) -> tuple[int, int]:
     fields = line.split()
     if len(fields) != 2 or not all(field.isascii() and field.isdigit() and len(field) < 10 for field in fields):
-        hint = "add this line if the file is from GloVe"
-        reason = "the first line must be the number of words and the number of dimensions"
+        hint = "add such a line (files of GloVe have none), or give another file"
+        shown = line if len(line) <= SHOWN else f"{line[:SHOWN]}…"
+        reason = f"the first line must be the number of words and the number of dimensions, not {shown!r}"
         raise InputError(reason, path, 1, hint=hint, code="format")
     count, width = map(int, fields)
     if not count or not width:
-        reason = f"the first line announces {count} words of {width} dimensions, but both must be at least 1"
+        reason = f"the numbers of words and of dimensions must be at least 1, not {count} and {width}"
         raise InputError(reason, path, 1, hint="correct the line, or give another file", code="range")
     return count, width
 
 
-MEND = "correct or remove the line, or export the vectors again"
+MEND = "correct the line, or export the vectors again"
+SHOWN = 40  # characters of a wrong line
 
 
 def _entry(line: str, width: int, path: Path, number: int) -> tuple[str, NDArray[np.float32]]:
@@ -100,15 +101,19 @@ def _entry(line: str, width: int, path: Path, number: int) -> tuple[str, NDArray
     if not word or row is None or len(row) != width:
         parts = line.rstrip(" ").rsplit(" ", width)
         if len(parts) != width + 1 or not parts[0]:
-            reason = f"the line has {len(parts)} fields instead of a word and {width} numbers"
+            some = f"{plural(len(parts), 'field')}" if line.strip() else "no field"
+            reason = f"the line has {some if parts[0] else 'no word'} instead of a word and {plural(width, 'number')}"
             raise InputError(reason, path, number, hint=MEND, code="format")
         word, row = parts[0], _numbers(" ".join(parts[1:]))
         if row is None or len(row) != width:
-            reason = f"one of the {width} fields after the word is not a number"
+            wrong = next((field for field in parts[1:] if _numbers(field) is None), "")
+            reason = f"{wrong!r} is not a number"
             raise InputError(reason, path, number, hint=MEND, code="format")
         # an extra number would become part of the word
         if " " in word and _numbers(word.rsplit(" ", 1)[1]) is not None:
-            raise InputError(f"the line has more than {width} numbers", path, number, hint=MEND, code="format")
+            raise InputError(
+                f"the line has more than {plural(width, 'number')}", path, number, hint=MEND, code="format"
+            )
     with np.errstate(over="ignore"):
         short = row.astype(np.float32)
     if not np.isfinite(short).all():

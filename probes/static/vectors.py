@@ -36,12 +36,10 @@ class StaticVectors:
 
     def __post_init__(self) -> None:
         if not self.words:
-            raise InputError("there are no word vectors", hint="use more text, or a file with vectors", code="empty")
+            raise InputError("no word has a vector", hint="use other vectors", code="empty")
         assert self.vectors.shape[:1] == (len(self.words),) and self.vectors.ndim == 2, self.vectors.shape
         if not bool(self.vectors.isfinite().all()):
-            raise InputError(
-                "the word vectors contain NaN or infinity", hint="train or download the vectors again", code="range"
-            )
+            raise InputError("the word vectors contain NaN or infinity", hint="use other vectors", code="range")
 
     @cached_property
     def index(self) -> dict[str, int]:

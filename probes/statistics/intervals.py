@@ -34,9 +34,9 @@ def values_of(values: ArrayLike, dimensions: tuple[int, ...]) -> Floats:
     array = np.asarray(values, dtype=np.float64)
     assert array.ndim in dimensions, array.shape
     if not array.size:
-        raise InputError("there are no values to average", hint="give at least one value", code="empty")
+        raise InputError("there are no values", code="empty")
     if not np.isfinite(array).all():
-        raise InputError("the values contain NaN or infinity", hint="give finite values only", code="range")
+        raise InputError("the values contain NaN or infinity", code="range")
     return array
 
 

@@ -86,5 +86,5 @@ class CkaConfig(ProbeSettings):
     def check_pooling(self, is_causal: bool) -> None:
         """Raise InputError if a decoder (``is_causal``) would read sentences at <s>, which sees no other token."""
         if is_causal and self.pooling == "first":
-            reason = "is first, but in a decoder <s> sees no word"
-            raise InputError(reason, keys="cka.pooling", hint="set this key to mean", code="conflict")
+            reason = "is first, but in a decoder the first token <s> has no information on the sentence"
+            raise InputError(reason, keys="cka.pooling", hint="set this key to mean or words", code="conflict")

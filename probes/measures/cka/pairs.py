@@ -130,16 +130,23 @@ def paraphrase_pairing(given: ProbeInput, pairing: Pairing, model: str) -> tuple
     path = user_path(model)
     # the second model reads the source language, which a run may call by another name
     language = open_run(path)[0].all_languages[0].name if path.exists() and is_run(path) else PARENT.name
-    opened = open_pretrained(model, language)
+    try:
+        opened = open_pretrained(model, language)
+    except InputError as error:
+        raise error.inside("cka", "paraphrase") from error
+    try:
+        layers = given.config.numbers(opened.model.shape.layers)
+    except InputError as error:
+        raise error.inside(path=model) from error
     side, rows = pairing.right, pairing.rows
     first, unit = given.pretrained.source, given.aligned.text.unit
     if unit == "subword" and opened.source.tokenizer.fingerprint != first.tokenizer.fingerprint:
         told = f"word alignments are of subwords, and {model} has different subwords"
-        raise InputError(told, keys="cka.paraphrase", hint="align words instead of subwords", code="conflict")
+        hint = f"set pairs.{given.data.name}.unit to word, or choose another model"
+        raise InputError(told, keys="cka.paraphrase", hint=hint, code="conflict")
     corpus = side.corpus.take(rows)  # renumbers sentences and words
     body = opened.model.to(side.reader.body.norm.weight.device).eval()
     sentences = [encode(reader.tokenizer.tokenizer, corpus, unit, reader.number) for reader in (first, opened.source)]
-    layers = given.config.numbers(body.shape.layers)
     reader = StateReader(body, opened.source.specials, layers, side.reader.subword)
     own = replace(side, corpus=corpus, sentences=sentences[0])
     other = replace(own, name=f"{own.name} ({opened.name})", sentences=sentences[1], reader=reader)

@@ -73,7 +73,7 @@ def drawn_rows(given: ProbeInput) -> tuple[NDArray[np.int64], int]:
     unlinked = [] if given.config.of(CkaConfig).needs_links else [given.data.unlinked]
     every = np.sort(np.concatenate([given.data.dev, given.fitted, *unlinked]))  # CKA fits no map
     if not len(every):
-        hint = "reduce data.test, or increase data.length"
+        hint = "reduce data.test, or give more or shorter sentence pairs"
         raise InputError("no sentence pair is left to compare", keys="cka", hint=hint, code="empty")
     wanted = given.config.of(CkaConfig).sentences
     if wanted >= len(every):

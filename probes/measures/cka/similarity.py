@@ -201,8 +201,9 @@ class CKA:
             InputError: There are fewer than 2 sentences.
         """
         if (n := self._n) < 2:
-            told = f"CKA needs at least 2 sentences (4 with estimator: debiased), but there are {n}"
-            raise InputError(told, keys="cka", hint="increase data.length or reduce data.test", code="range")
+            told = f"CKA needs at least 2 sentences or aligned words, but there is {'only one' if n else 'none'}"
+            hint = "reduce data.test, or give more or shorter sentence pairs"
+            raise InputError(told, keys="cka", hint=hint, code="range")
         found = torch.zeros(2, len(self._names), len(self._names), dtype=torch.float64)
         for done, pairs in enumerate(self.groups, 1):
             for (i, j), estimates in (self._sums or self._read(pairs)).hsic():

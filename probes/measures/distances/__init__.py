@@ -99,6 +99,6 @@ class DistancesConfig(ProbeSettings):
     @classmethod
     def _counts(cls, value: tuple[int, ...]) -> tuple[int, ...]:
         if any(top < 1 for top in value) or len(set(value)) < len(value):
-            reason = f"{list(value)} must be different numbers of at least 1"
+            reason = f"must be different numbers of at least 1, not {list(value)}"
             raise InputError(reason, hint="write for example [1, 10]", code="range")
         return tuple(sorted(value))

@@ -145,7 +145,7 @@ def separations_and_dominance(
         InputError: The stream cannot be used (see `pair_blocks`), or there are no unrelated pairs.
     """
     sums, whole = ContributionSums(), DistanceSums()
-    for found in pair_blocks(read(), seed, block):
+    for found in pair_blocks(read(), seed, block, layers):
         sums.add(found)
         whole.add(found)
     means, separate = sums.means(), whole.result(layers)

@@ -95,11 +95,13 @@ def open_other(model: str, given: ProbeInput, name: str) -> Pretrained:
         else:
             opened = open_pretrained(model, language.name, natural=True)
     except InputError as error:
+        if error.keys == ("language",):  # the language of the config, which the probed model has
+            error.keys, error.hint = (), "choose a model that has this language"
         raise error.inside("distances", "before", name) from error
     derived = opened.text is not None and main.text is not None and not config.natural
     if derived and opened.target.language.fingerprint != language.fingerprint:
         told = f"the language {language.name} of this model differs from the language of the same name in {main.name}"
-        hint = "choose a model of the same language, or rename one of the languages"
+        hint = "choose a model with the same language"
         raise InputError(told, keys=("distances", "before", name), hint=hint, code="conflict")
     return opened
 
@@ -121,7 +123,8 @@ def shared_text(given: ProbeInput, models: Mapping[str, PairReaders]) -> SharedT
     cuts = {tuple(reader.tokenizer.fingerprint for reader, _ in sides) for sides in readers.values()}
     if text.unit == "subword" and len(cuts) > 1:
         told = "word alignments are of subwords, and the models have different subwords"
-        raise InputError(told, keys="distances.before", hint="align words instead of subwords", code="conflict")
+        hint = f"set pairs.{given.data.name}.unit to word, or choose other models"
+        raise InputError(told, keys="distances.before", hint=hint, code="conflict")
     there, fits, encoded = np.ones(len(links.left), bool), np.ones(len(rows), bool), {}
     for name, sides in readers.items():
         for reader, _ in sides:
@@ -264,7 +267,9 @@ class PairBlock:
                 yield related, left, right
 
 
-def pair_blocks(batches: Iterable[Linked], seed: int, block: int = BLOCK) -> Iterator[PairBlock]:
+def pair_blocks(
+    batches: Iterable[Linked], seed: int, block: int = BLOCK, layers: Sequence[int] | None = None
+) -> Iterator[PairBlock]:
     """Cut a stream of word pairs into blocks, and draw an unrelated right word for each left word.
 
     The draw is uniform over the words of the block from other sentence pairs (Impact of Cross-Lingual Adjustment,
@@ -275,6 +280,7 @@ def pair_blocks(batches: Iterable[Linked], seed: int, block: int = BLOCK) -> Ite
         batches: The word pairs, batch by batch.
         seed: The seed of the draw.
         block: Number of word pairs in a block. The last block may have up to twice as many.
+        layers: The numbers of the layers, for errors (default: 0, 1, …).
 
     Raises:
         InputError: Vectors contain NaN or infinity, all vectors of a layer are zero, or the stream has fewer than two
@@ -284,8 +290,7 @@ def pair_blocks(batches: Iterable[Linked], seed: int, block: int = BLOCK) -> Ite
     for linked in _regrouped(batches, block):
         bad = ~(linked.left.isfinite() & linked.right.isfinite()).flatten(1).all(1)
         if bool(bad.any()):
-            layer = int(bad.nonzero()[0, 0])
-            told = f"word vectors contain NaN or infinity (layer {layer + 1} of those that are read)"
+            told = f"word vectors of {_layer(bad, layers)} contain NaN or infinity"
             raise InputError(told, hint="use an earlier checkpoint, or another model", code="damaged")
         query, other = unrelated(linked.sentence.numpy(), key, number)
         apart, drawn = apart + len(query), len(query)
@@ -298,17 +303,19 @@ def pair_blocks(batches: Iterable[Linked], seed: int, block: int = BLOCK) -> Ite
         yield PairBlock(linked, torch.from_numpy(query), torch.from_numpy(other), drawn - len(query))
     if seen is None:
         told = "the measured sentence pairs have no aligned words"
-        raise InputError(told, hint="give sentence pairs with word alignments (pairs)", code="empty")
+        raise InputError(told, hint="give sentence pairs with word alignments", code="empty")
     if not bool(seen.all()):
-        layer = int((~seen).nonzero()[0, 0])
-        raise InputError(
-            f"all word vectors are zero (layer {layer + 1} of those that are read)",
-            hint="read other layers, or use another model",
-            code="damaged",
-        )
+        told = f"all word vectors of {_layer(~seen, layers)} are zero"
+        raise InputError(told, hint="read other layers, or use another model", code="damaged")
     if not apart:
         told = "all aligned words belong to one sentence pair, so there are no unrelated words"
-        raise InputError(told, hint="measure on at least two sentence pairs (data.dev)", code="range")
+        raise InputError(told, hint="increase data.dev, or give more sentence pairs", code="range")
+
+
+def _layer(flags: Tensor, layers: Sequence[int] | None) -> str:
+    """Return the name of the first flagged layer."""
+    at = int(flags.nonzero()[0, 0])
+    return f"layer {at if layers is None else layers[at]}"
 
 
 def unrelated(sentence: NDArray[np.int64], key: int, number: int = 0) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

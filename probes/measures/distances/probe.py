@@ -42,7 +42,7 @@ def distances_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     config = given.config.of(DistancesConfig)
     name = config.name or given.pretrained.name
     if name in config.before:
-        told = f"the probed model is also called {name}"
+        told = f"the probed model also has the name {name!r}"
         raise InputError(told, keys="distances.before", hint="set distances.name to another name", code="duplicate")
     _layers(given)
     # open all tokenizers first, since the pairs depend on them; only one other model at a time is in memory
@@ -68,14 +68,8 @@ def _layers(given: ProbeInput) -> tuple[tuple[int, ...], tuple[int, ...], int]:
         InputError: The models differ in hidden size or in the number of layers, or do not read the layer of the
             figures.
     """
+    given.check_alike("distances")
     target, source = (tuple(sorted(given.layers(role))) for role in ROLES)
-    widths = [given.body(role).shape.hidden for role in ROLES]
-    if widths[0] != widths[1]:
-        told = f"vectors of different sizes, {widths[0]} and {widths[1]}, cannot be compared"
-        raise InputError(told, keys="distances", hint="choose models with the same hidden size", code="conflict")
-    if len(target) != len(source):
-        told = f"the two models have different numbers of layers: {len(target)} and {len(source)}"
-        raise InputError(told, keys="layers", hint="list layers that both models have", code="conflict")
     shown = given.config.of(DistancesConfig).drawn(source, given.body("source").shape.layers)
     return target, source, source.index(shown)
 

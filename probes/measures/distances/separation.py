@@ -144,8 +144,8 @@ class DistanceSums:
         numbers = range(len(self._zero)) if layers is None else layers
         sentence, query, other = (torch.cat(part).numpy().astype(np.int64) for part in zip(*self._pairs, strict=True))
         if not len(query):
-            told = "no unrelated words were found, because all words of the source language have the same type"
-            raise InputError(told, hint="use a text with more word types", code="empty")
+            told = "no unrelated words are left, because the source words of every drawn pair are the same word"
+            raise InputError(told, hint="give sentence pairs with more different words", code="empty")
         codes = np.unique(sentence, return_inverse=True)[1].astype(np.int64)
         pairs = WordPairs(codes, query, other, self._same_word)
 

@@ -84,8 +84,8 @@ class MapsConfig(FitSettings, ProbeSettings):
     @classmethod
     def _once(cls, value: tuple[Supervision, ...]) -> tuple[Supervision, ...]:
         if len(set(value)) < len(value):
-            reason = f"{list(value)} names a supervision twice"
-            raise InputError(reason, hint="name each supervision once", code="duplicate")
+            twice = next(name for name in value if value.count(name) > 1)
+            raise InputError(f"{twice!r} is listed twice", hint="remove one of the two", code="duplicate")
         return value
 
     @property

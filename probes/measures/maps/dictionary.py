@@ -13,6 +13,8 @@ from probes.measures.maps import MapsConfig
 from probes.measures.probe_input import ProbeInput
 from probes.models.aligned import Aligned
 from probes.rotation.dictionary import (
+    OF_TEXT,
+    SUITABLE,
     TranslationSet,
     in_small_letters,
     index_of,
@@ -26,6 +28,7 @@ from synthlang.dictionary.word_dictionary import Pair, read_muse
 from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.rng import key_of, permutation
+from synthlang.wording import plural
 
 Corpora = tuple[Corpus, Corpus]
 Types = tuple[NDArray[np.int64], NDArray[np.int64]]
@@ -96,7 +99,7 @@ class Dictionary:
             InputError: No pair is left to fit on or to measure on.
         """
         types = self.types[0][kept[0]], self.types[1][kept[1]]
-        return _laid(config, self.corpora, types, self.split, self.counts, f" between {what}")
+        return _laid(config, self.corpora, types, self.split, self.counts, what)
 
 
 def read_dictionary(given: ProbeInput) -> Dictionary:
@@ -132,18 +135,22 @@ def read_dictionary(given: ProbeInput) -> Dictionary:
 
 
 def _laid(
-    config: MapsConfig, corpora: Corpora, types: Types, split: Split, counts: dict[str, int], between: str = ""
+    config: MapsConfig, corpora: Corpora, types: Types, split: Split, counts: dict[str, int], what: str = OF_TEXT
 ) -> Dictionary:
-    """Build the dictionary from the pairs between the given word types."""
-    key, path = ("maps.dictionary", user_path(config.dictionary)) if config.dictionary else ("the sentence pairs", None)
-    fit, test = f"{key} that are drawn to fit on{between}", (f"{key} that are drawn to measure on{between}", path)
-    if config.test_dictionary is not None:
-        fit = f"{key} that are not measured{between}"
-        test = f"maps.test_dictionary{between}", user_path(config.test_dictionary)
+    """Build the dictionary from the pairs between the given word types, which are called ``what`` in errors."""
     left, right = (index_of(corpus, codes) for corpus, codes in zip(corpora, types, strict=True))
-    fitted = translation_set(split.fit, right, left, fit, path)
-    forward = translation_set(split.test, right, left, *test)
-    backward = translation_set([(b, a) for a, b in split.test], left, right, *test)
+
+    def known(pairs: list[Pair], source: dict[str, int], target: dict[str, int], to: str, key: str) -> TranslationSet:
+        file = getattr(config, key)
+        hint = f"give {'more sentence pairs' if file is None else SUITABLE}"
+        hint += ", or reduce maps.min_count" * (config.min_count > 1)
+        path, keys = None if file is None else user_path(file), "maps" if file is None else f"maps.{key}"
+        return translation_set(pairs, source, target, path, keys, to, what, hint)
+
+    measured = "dictionary" if config.test_dictionary is None else "test_dictionary"
+    fitted = known(split.fit, right, left, "fit", "dictionary")
+    forward = known(split.test, right, left, "measure", measured)
+    backward = known([(b, a) for a, b in split.test], left, right, "measure", measured)
     return Dictionary(corpora, types, split, fitted, forward, backward, counts)
 
 
@@ -168,13 +175,10 @@ def _split(config: MapsConfig, text: Aligned, seed: int) -> Split:
     answers = {b for _, b in test}
     fit = [(a, b) for a, b in pairs if a not in of_test and b not in answers]
     if not fit or not test:
-        raise InputError(
-            f"of {len(pairs):,} translations, {len(fit):,} are left to fit on and {len(test):,} to measure on, but "
-            "each part needs one",
-            user_path(config.dictionary) if config.dictionary else None,
-            keys="maps.dictionary" if config.dictionary else "maps",
-            hint="give a larger dictionary, or more sentence pairs",
-            code="empty",
-        )
+        reason = f"of {plural(len(pairs), 'translation')}, none is left to {'measure' if fit else 'fit'} on"
+        hint = f"give {'a larger dictionary' if config.dictionary else 'more sentence pairs'}"
+        hint += ", or a smaller test dictionary" * (config.test_dictionary is not None)
+        path, keys = user_path(config.dictionary) if config.dictionary else None, "maps.dictionary"
+        raise InputError(reason, path, keys=keys if path else "maps", hint=hint, code="empty")
     dropped = len(pairs) - len(fit) - (0 if config.test_dictionary is not None else len(test))
     return Split(fit, test, dropped)

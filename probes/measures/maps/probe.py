@@ -20,13 +20,12 @@ from probes.measures.maps.scores import Values, context_scores, intervals, sente
 from probes.measures.maps.show import figures, notes, tables
 from probes.measures.maps.vectors import MeasuredText, Vectors, layer_groups, measured_text, read_vectors
 from probes.measures.maps.without_context import embedding_scores, static_of, static_scores
-from probes.measures.probe_input import ROLES, ProbeInput
+from probes.measures.probe_input import ProbeInput
 from probes.measures.result import ProbeResult
 from probes.measures.rotated import MovingMap, Sides, fit_moving, fit_read
 from probes.measures.summary import maps_sentence
 from probes.rotation.fitted import NormalisedMap
 from probes.rotation.saved import About, check_place, save_maps
-from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.progress import Report, silent
 
@@ -97,15 +96,8 @@ def maps_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
 
 
 def _prepare(given: ProbeInput) -> _Measured:
-    widths = sorted({given.body(role).shape.hidden for role in ROLES})
-    if len(widths) > 1:
-        told = f"states of different sizes, {widths[0]} and {widths[1]}, cannot be mapped"
-        raise InputError(told, keys="maps", hint="choose models with the same hidden size", code="conflict")
+    given.check_alike("maps")
     layers = given.layers("target"), given.layers("source")
-    if len(layers[0]) != len(layers[1]):
-        depths = [len(numbers) - 1 for numbers in layers]
-        told = f"the two models have different numbers of layers: {depths[1]} and {depths[0]}"
-        raise InputError(told, keys="layers", hint="list layers that both models have, such as [-1]", code="conflict")
     config = given.config.of(MapsConfig)
     return _Measured(given, config, layers, read_dictionary(given), measured_text(given, config.sentences))
 

@@ -20,6 +20,7 @@ from synthlang.files import user_path
 from synthlang.parallel.prepare import SENTENCE_TOKENS, Sentences, encode
 from synthlang.parallel.text import read_parallel
 from synthlang.progress import Report
+from synthlang.wording import plural
 
 AT_ONCE = 1 << 30  # maximum size of vectors in memory, in bytes; if all layers need more, they are read in groups
 Rows = NDArray[np.int64]
@@ -86,13 +87,19 @@ def _read_files(given: ProbeInput, files: SentenceFiles) -> tuple[tuple[Sentence
         for reader, corpus in ((given.pretrained.target, text.left), (given.pretrained.source, text.right))
     )
     lengths = np.stack([np.diff(sentences.bounds) for sentences in (left, right)])
-    most = given.config.data.length or given.pretrained.length
+    limit = given.pretrained.length
+    most = given.config.data.length or limit
     empty, long = (lengths == 0).any(0), (lengths + SENTENCE_TOKENS > most).any(0)
     rows = np.flatnonzero(~empty & ~long)
     if not len(rows):
-        told = f"each of the {len(text)} pairs of lines is empty or longer than {most} tokens"
-        hint = "increase data.length, or give shorter sentences"
-        raise InputError(told, user_path(files.left), keys="maps.sentences", hint=hint)
+        told = (
+            f"of {plural(len(text), 'pair')} of lines, none can be used: {int(empty.sum()):,} with an empty line, "
+            f"{int((long & ~empty).sum()):,} with a line over {most} tokens"
+        )
+        hint = "increase data.length, or give shorter sentences" if most < limit else "give shorter sentences"
+        if empty.all():
+            told, hint = "no pair of lines has words on both sides", "give files with sentences"
+        raise InputError(told, user_path(files.left), keys="maps.sentences", hint=hint, code="empty")
     counts = {"lines that are empty": int(empty.sum()), f"lines over {most} tokens": int((long & ~empty).sum())}
     return (left, right), rows, counts
 

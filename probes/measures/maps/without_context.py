@@ -28,6 +28,8 @@ from synthlang.errors import InputError
 from synthlang.progress import Report
 
 WHAT = "words of one subword"
+STATIC = "maps.static"
+"""The key of the settings of static vectors."""
 NAMES = "other language", "parent"
 
 
@@ -52,7 +54,7 @@ def static_of(given: ProbeInput, dictionary: Dictionary, report: Report) -> Stat
         np.union1d(corpus.form.codes[words_of(corpus.offsets, given.measured)], own)
         for corpus, own in zip(corpora, types, strict=True)
     ]
-    return read_static(given, config, corpora, wanted, (pairs[0][:most], pairs[1][:most]), report)
+    return read_static(given, config, STATIC, corpora, wanted, (pairs[0][:most], pairs[1][:most]), report)
 
 
 def static_scores(
@@ -78,7 +80,7 @@ def static_scores(
         InputError: The vectors cannot be normalised or rotated (see `Static.rotated`).
     """
     config = given.config.of(MapsConfig)
-    *sides, facts = static.rotated(config.moves, "maps.static")
+    *sides, facts = static.rotated(config.moves)
     left, right = _type_vectors(sides, dictionary)
     found: dict[str, Any] = {**facts, "words": word_scores(right, left, dictionary, report)}
     missed = _missed_words(dictionary, left, right)
@@ -154,7 +156,7 @@ def embedding_scores(
     }
     if static is not None:
         vectors = _type_vectors(static.vectors, few)
-        found["static"] = _rotated(vectors, few, config, "maps.static", report)
+        found["static"] = _rotated(vectors, few, config, STATIC, report)
         found["static"]["counts"] = _missed_words(few, *vectors)
     return found
 
@@ -202,11 +204,15 @@ def _rotated(
     known = torch.from_numpy(few.fitted.pairs()[: config.words])
     left, right = vectors[0][known[:, 1]], vectors[1][known[:, 0]]
     there = (left != 0).any(1) & (right != 0).any(1)
-    if int(there.sum()) < 2:
-        told = f"a rotation needs at least two pairs of {WHAT}, but there are {int(there.sum())}"
-        raise InputError(told, keys=name, hint="give a larger dictionary, or more sentence pairs", code="range")
+    if (count := int(there.sum())) < 2:
+        told = f"a rotation needs two pairs of {WHAT} with vectors, but there is {'only one' if count else 'none'}"
+        hint = "give a larger dictionary, or more sentence pairs" + ", or vectors of more words" * (name == STATIC)
+        raise InputError(told, keys=name, hint=hint, code="range")
     x, y = (left[there], right[there]) if config.moves == "target" else (right[there], left[there])
-    fitted = fit_map(x, y, config.normalise, rounds=config.rounds)
+    try:
+        fitted = fit_map(x, y, config.normalise, rounds=config.rounds)
+    except InputError as error:
+        raise error.inside(*name.split(".")) from error
     words = word_scores(*MovingMap(fitted, config.moves).apply(vectors), few, report)
     asking = {"words": min(len(few.forward.queries), len(few.backward.queries))}
     fit = {**fitted.to_json(), "width": x.shape[1]}

@@ -17,7 +17,7 @@ from synthlang.tasks import TaskSet, choose, derive_task, open_task, split_for
 from synthlang.tasks.batch import TaskBatch, join_batches
 
 BUILTIN = "builtin:"
-HINT = "give pairs, such as minimal:FILE, or leave the probe minimal_pairs out"
+HINT = "give pairs, such as minimal:FILE, or remove the probe minimal_pairs"
 
 
 def open_items(spec: str, key: str) -> tuple[TaskSet, str]:
@@ -32,7 +32,7 @@ def open_items(spec: str, key: str) -> tuple[TaskSet, str]:
         plain, chosen = choose(spec)
         task = open_task(plain)
         if not task.paired:
-            hint = "name pairs, such as minimal:FILE"
+            hint = "give pairs, such as minimal:FILE"
             raise InputError("is not a set of minimal pairs", spec, hint=hint, code="type")
         return task, split_for(task, "test", chosen, spec)
     except InputError as error:
@@ -68,7 +68,8 @@ def check_items(settings: MinimalPairsConfig, text: str | None, _other: str | No
     if settings.other is not None:
         open_items(settings.other, "other")
     elif natural:
-        raise InputError("pairs in a natural language are not known", keys="other", hint=HINT, code="missing")
+        reason = "is required, because no minimal pairs of the natural language are known"
+        raise InputError(reason, keys="other", hint=HINT, code="missing")
 
 
 def read_items(given: ProbeInput) -> tuple[dict[Role, TaskBatch], dict[str, int]]:

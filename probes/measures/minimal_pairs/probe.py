@@ -21,6 +21,7 @@ from synthlang.errors import InputError
 from synthlang.progress import Report, silent
 from synthlang.rng import key_of
 from synthlang.tasks.batch import TaskBatch
+from synthlang.wording import plural
 
 
 def minimal_pairs_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
@@ -72,8 +73,12 @@ def _kept(name: str, batch: TaskBatch, scored: Scored, counts: dict[str, int]) -
     counts[f"{name}: pairs with more tokens than the model reads"] = int(long.sum())
     counts[f"{name}: pairs with a side without a token"] = int(empty.sum())
     if (long | empty).all():
-        hint = "give pairs of shorter sentences"
-        raise InputError("no minimal pair is left to score", name, keys="minimal_pairs", hint=hint, code="empty")
+        reason = (
+            f"no minimal pair of {name} is left to score: of {plural(len(batch), 'pair')}, {int(long.sum()):,} with a "
+            f"sentence of more tokens than the model reads, and {int(empty.sum()):,} with a sentence without a token"
+        )
+        hint = "give pairs of shorter sentences" if long.any() else "give other pairs"
+        raise InputError(reason, keys="minimal_pairs", hint=hint, code="empty")
     if not (long | empty).any():
         return ScoredPairs(name, batch, scored)
     items = np.flatnonzero(~(long | empty)).astype(np.int64)

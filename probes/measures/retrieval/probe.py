@@ -86,7 +86,7 @@ def retrieval_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     """
     config, text, rows = given.config.of(RetrievalConfig), given.aligned.text, np.sort(given.measured)
     if len(rows) < 2:
-        told = "fewer than two sentence pairs are left to measure, so no other sentence provides wrong candidates"
+        told = "only one sentence pair is left to measure on, so no other sentence has wrong candidates"
         raise InputError(told, keys="data.dev", hint="increase this number, or give more sentence pairs", code="range")
     source = source_of(given, rows, report)
     tagged = text.right if config.tag_words == "parent" else text.left
@@ -140,7 +140,7 @@ def _by_layer(
     for i, role in enumerate(ROLES):
         vectors = WordVectors(len(source.layers), source.width, given.body(role).norm.weight.device)
         words = np.unique(np.concatenate([(one.left, one.right)[i] for one in measured.items.values()]))
-        vectors.write(source.read(i), words, f"retrieval: language {given.name(role)}")
+        vectors.write(source.read(i), words, given.name(role))
         kept.append(vectors)
     for place, layer in enumerate(source.layers):
         matrices = kept[0].layer(place), kept[1].layer(place)

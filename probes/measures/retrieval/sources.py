@@ -26,6 +26,8 @@ from probes.static.vectors import augmented
 from synthlang.errors import InputError
 from synthlang.progress import Report, silent
 
+STATIC = "retrieval.static"
+"""The key of the settings of static vectors."""
 Layer = tuple[int, int]
 """A layer of the model of the left language, and the layer of the model of the right language to compare it with."""
 Known = tuple[NDArray[np.bool_], NDArray[np.bool_]]
@@ -69,15 +71,8 @@ def source_of(given: ProbeInput, measured: NDArray[np.int64], report: Report = s
     config = given.config.of(RetrievalConfig)
     if config.static is not None:
         return _static(given, config.static, measured, report)
-    left, right = given.layers("target"), given.layers("source")
-    if len(left) != len(right):
-        told = f"the two models have different numbers of layers: {len(left)} and {len(right)}"
-        raise InputError(told, keys="layers", hint="list layers that both models have", code="conflict")
-    widths = given.body("target").shape.hidden, given.body("source").shape.hidden
-    if widths[0] != widths[1]:
-        told = f"vectors of different sizes, {widths[0]} and {widths[1]}, cannot be compared"
-        raise InputError(told, keys="retrieval", hint="choose models with the same hidden size", code="conflict")
-    layers = list(zip(left, right, strict=True))
+    given.check_alike("retrieval")
+    layers = list(zip(given.layers("target"), given.layers("source"), strict=True))
     sides = given.side("target"), given.side("source")
     rotation, facts = config.rotation, None
     maps = [MovingMap(None, "target") for _ in layers]
@@ -92,7 +87,7 @@ def source_of(given: ProbeInput, measured: NDArray[np.int64], report: Report = s
             moved = [one.of(ROLES[i], rows) for one, rows in zip(maps, batch.vectors, strict=True)]
             yield batch if rotation is None else replace(batch, vectors=torch.stack(moved))
 
-    return Source(layers, widths[0], read, None, {"rotation": facts, "static": None})
+    return Source(layers, given.body("source").shape.hidden, read, None, {"rotation": facts, "static": None})
 
 
 def _static(
@@ -115,13 +110,13 @@ def _static(
         pairs = found[:, 0], found[:, 1]
     else:
         pairs = linked_codes(given, corpora)
-    static = read_static(given, config, corpora, wanted, pairs, report)
-    *vectors, facts = static.rotated("target", "retrieval.static")
+    static = read_static(given, config, STATIC, corpora, wanted, pairs, report)
+    *vectors, facts = static.rotated("target")
     known = [one.rows_of_column(corpus.form) >= 0 for one, corpus in zip(vectors, corpora, strict=True)]
     for there, at, role in zip(known, words, ROLES, strict=True):
         if not there[at].any():
             told = f"no measured word of {given.name(role)} has a vector"
-            raise InputError(told, keys="retrieval.static", hint="give vectors of this language", code="empty")
+            raise InputError(told, keys=STATIC, hint=static.more, code="empty")
 
     def read(i: int) -> Iterator[WordStates]:
         start = 0
@@ -153,7 +148,7 @@ class WordVectors:
         Args:
             batches: Vectors of words in their sentences, for each layer.
             words: The indices of the words to store. Other words of the batches are skipped.
-            name: The name of the vectors in errors.
+            name: The name of the language in errors.
 
         Raises:
             InputError: A vector contains NaN or infinity, or the disk is full.
@@ -166,8 +161,9 @@ class WordVectors:
             kept = wanted[np.minimum(number, len(wanted) - 1)]
             vectors = batch.vectors[:, torch.from_numpy(kept).to(batch.vectors.device)].float().cpu()
             if not bool(vectors.isfinite().all()):
-                told = "word vectors contain NaN or infinity"
-                raise InputError(told, name, hint="use an earlier checkpoint, or another model", code="damaged")
+                told = f"word vectors of {name} contain NaN or infinity"
+                hint = "use an earlier checkpoint, or another model"
+                raise InputError(told, keys="retrieval", hint=hint, code="damaged")
             self._files.write(vectors)
             written.append(number[kept])
         self._words = np.concatenate(written)

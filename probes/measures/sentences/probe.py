@@ -26,6 +26,7 @@ from probes.statistics.intervals import bootstrap_metric
 from synthlang.errors import InputError
 from synthlang.progress import Report, silent
 from synthlang.rng import key_of
+from synthlang.wording import plural
 
 LARGEST = 700.0
 """Largest exponent of a perplexity, beyond which a float overflows."""
@@ -140,12 +141,17 @@ def _is_pretraining_text(role: Role, given: ProbeInput) -> bool:
 def _measured(name: str, text: LanguageText, scored: Scored, counts: Counter[str]) -> Measured:
     tokens, lengths = np.diff(scored.bounds), text.corpus.lengths
     empty = (tokens == 0) & ~scored.too_long
-    counts[f"{name}: sentences with more tokens than the model reads"] += int(scored.too_long.sum())
+    long = int(scored.too_long.sum())
+    counts[f"{name}: sentences with more tokens than the model reads"] += long
     counts[f"{name}: sentences without a token"] += int(empty.sum())
     rows = np.flatnonzero(~scored.too_long & ~empty & (lengths > 0)).astype(np.int64)
     if not len(rows):
-        reason = "no sentence is left to score"
-        raise InputError(reason, name, keys="sentences", hint="give a text with shorter sentences", code="empty")
+        reason = (
+            f"no sentence of {name} is left to score: of {plural(len(tokens), 'sentence')}, {long:,} with more tokens "
+            f"than the model reads, and {int(empty.sum()):,} without a token"
+        )
+        hint = "give a text with shorter sentences" if long else "give another text"
+        raise InputError(reason, keys="sentences", hint=hint, code="empty")
     size = np.asarray([len(line.encode()) for line in text.spelling.texts()])
     sizes = np.stack([tokens, text.spelling.lengths, size], axis=1)[rows].astype(np.float64)
     return Measured(name, text, scored, rows, scored.sentences[rows], sizes)

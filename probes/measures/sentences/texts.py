@@ -80,12 +80,15 @@ def _derived(text: LanguageText, language: Language, source: Source, settings: S
     rewrite = bind_language(language, source).rewrite(text.corpus)
     if settings.affected:
         if rewrite.affected is None:
-            reason = f"no transform of {language.name} flags the sentences that it affects"
+            reason = f"no transform of {language.name} flags affected sentences"
             hint = "set this key to false, or use a language of shuffle, reverse or hop"
             raise InputError(reason, keys="sentences.affected", hint=hint, code="unsupported")
         rewrite = rewrite.take(np.flatnonzero(rewrite.affected))
-    counts = {f"{language.name}: {reason}": count for reason, count in rewrite.counts.items()}
-    return LanguageText(rewrite.apply(text.corpus), rewrite.source(text.corpus), text.split, counts)
+    corpus, counts = rewrite.apply(text.corpus), {f"{language.name}: {r}": n for r, n in rewrite.counts.items()}
+    if not len(corpus):
+        reason = f"no {'affected ' * settings.affected}sentence of the text is left in {language.name}"
+        raise InputError(reason, keys="sentences", hint="choose another text or another language", code="empty")
+    return LanguageText(corpus, rewrite.source(text.corpus), text.split, counts)
 
 
 def check_text(settings: SentencesConfig, text: str | None, other: str | None, natural: bool) -> None:
@@ -100,7 +103,7 @@ def check_text(settings: SentencesConfig, text: str | None, other: str | None, n
     Raises:
         InputError: A text is not known, cannot be opened, or lacks the split.
     """
-    hint = "give a text, such as text:FILE, or leave the probe sentences out"
+    hint = "give a text, such as text:FILE, or remove the probe sentences"
     specs = {"text": settings.text or text, "other": settings.other or (other if natural else None)}
     for key, spec in specs.items():
         if spec is not None:
@@ -116,11 +119,12 @@ def _opened(spec: str, key: str, settings: SentencesConfig) -> Source:
     Raises:
         InputError: The text cannot be opened or lacks the split.
     """
+    at = key
     try:
-        source = open_source(spec)
+        source, at = open_source(spec), "split"
         check_split(source, settings.split or source.splits[0], spec)
     except InputError as error:
-        raise error.inside(key) from error
+        raise error.inside(at) from error
     return source
 
 
@@ -138,5 +142,6 @@ def _read(source: Source, spec: str, settings: SentencesConfig) -> LanguageText:
             break
     corpus = concatenate(parts)
     if not len(corpus):
-        raise InputError(f"has no sentence in the split {split}", spec, hint="name another text", code="empty")
+        hint = "choose another split (sentences.split) or another text"
+        raise InputError(f"has no sentence in the split {split!r}", spec, hint=hint, code="empty")
     return LanguageText(corpus, corpus, split, {})

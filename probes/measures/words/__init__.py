@@ -21,18 +21,15 @@ def no_rows(wanted: str, names: Sequence[str]) -> InputError:
     """
     what = "is the source language" if wanted == names[0] else "is not a language of the run"
     reason = f"the probe words has nothing to compare, because {wanted} {what}"
-    hint = (
-        f"choose from {', '.join(names[1:])}"
-        if names[1:]
-        else "remove the probe words, because the run has one language"
-    )
-    return InputError(reason, keys="language", hint=hint, code="unknown")
+    choice = f"choose from {', '.join(names[1:])}, or " if names[1:] else ""
+    return InputError(reason, keys="language", hint=f"{choice}remove the probe words", code="unknown")
 
 
 def no_dictionary() -> InputError:
     """Return the error for models without known word translations."""
     reason = "is required, because word translations are known only for a run that has both languages"
-    return InputError(reason, keys="words.dictionary", hint="give a file of translations", code="missing")
+    hint = "give a file of translations, or remove the probe words"
+    return InputError(reason, keys="words.dictionary", hint=hint, code="missing")
 
 
 class WordsConfig(ProbeSettings):
@@ -68,6 +65,6 @@ class WordsConfig(ProbeSettings):
     @classmethod
     def _growing(cls, value: tuple[int, ...]) -> tuple[int, ...]:
         if list(value) != sorted(set(value)) or any(last < 1 for last in value):
-            reason = f"ranks must be at least 1 and increase, not {list(value)}"
+            reason = f"must be increasing ranks of at least 1, not {list(value)}"
             raise InputError(reason, hint="write for example [100, 1000]", code="range")
         return value

@@ -26,6 +26,7 @@ from synthlang.dictionary.word_dictionary import read_muse, told_use, trained_ty
 from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.progress import Report
+from synthlang.wording import plural
 
 Ids = NDArray[np.int64]
 
@@ -82,10 +83,8 @@ def words_of_dictionary(given: ProbeInput, name: str, report: Report) -> ProbeRe
             transforms of a language work on tokens of another tokenizer.
     """
     sides = _candidates(given, "source"), _candidates(given, "target")
+    given.check_sizes("words")
     pairs, counts, use = _pairs(user_path(name), sides, given.same_model)
-    if sides[0].model.shape.hidden != sides[1].model.shape.hidden:
-        told = "embeddings of different sizes cannot be compared"
-        raise InputError(told, keys="words", hint="choose models with the same hidden size", code="conflict")
     shared = _shared(sides) if given.same_model else np.zeros((0, 2), np.int64)
     names = given.name("source"), given.name("target")
     try:
@@ -154,9 +153,10 @@ def _pairs(path: Path, sides: tuple[_Candidates, _Candidates], same_model: bool)
         kept = kept[~one]
     found = distinct(kept)
     if not len(found):
-        reasons = ", ".join(f"{n} {reason}" for reason, n in counts.items() if n)
-        told = f"none of its {len(words)} word pairs can be compared: {reasons}"
-        raise InputError(told, path, hint="use a dictionary with words that are single tokens", code="empty")
+        reasons = ", ".join(f"{reason}: {n}" for reason, n in counts.items() if n)
+        told = f"of {plural(len(words), 'word pair')}, none can be compared ({reasons})"
+        hint = "give a dictionary with source words first, whose words are single tokens of their language"
+        raise InputError(told, path, keys="words.dictionary", hint=hint, code="empty")
     turned = [single_tokens(side.reader, [pair[1 - i] for pair in words]) for i, side in enumerate(sides)]
     swapped = np.isin(turned[0], sides[0].ids) & np.isin(turned[1], sides[1].ids)
     return found, counts, told_use(len(found), len(words), int(swapped.sum()))

@@ -52,9 +52,13 @@ def words_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
         raise no_rows(given.config.language or given.name("target"), names)
     if dictionary is not None:
         return words_of_dictionary(given, dictionary, report)
-    store = given.store if given.run is None else store_of(given.run)
-    if opened is None or store is None:
+    if opened is None:
         raise no_dictionary()
+    store = given.store if given.run is None else store_of(given.run)
+    if store is None:
+        raise InputError(
+            "the probe words needs a store for its dictionary", hint="give ProbeInput a store", code="missing"
+        )
     return _of_run(given, *opened, number, store, report)
 
 
