@@ -289,7 +289,7 @@ CANNOT_BE_FITTED = [
     ({}, -1, {"target_model": "narrow"}, ("rotation", "conflict")),
     ({"pairs": {"x": SAME, "y": SAME}}, -1, {}, ("rotation.pairs", "conflict")),
     ({}, -1, {"text": None}, None),
-    ({"supervision": "dictionary", "dictionary": "HERE"}, -1, {}, ("nowhere.txt", "empty")),
+    ({"supervision": "dictionary", "dictionary": "HERE"}, -1, {}, ("nowhere.txt rotation.dictionary", "empty")),
     ({"dictionary": "HERE"}, -1, {}, None),
 ]
 """Settings, layer, changes of the model; the place and code where this package refuses itself."""

@@ -130,7 +130,7 @@ CASES: list[tuple[dict[str, Any], str, str | None]] = [
     (probe(probes=["sentences"], sentences={"text": "lines:none.txt"}), "probes.p.sentences.text", "missing"),
     (
         probe(probes=["sentences"], sentences={"split": "dev", "text": f"lines:{__file__}"}),
-        *("probes.p.sentences.text", "missing"),
+        *("probes.p.sentences.split", "missing"),
     ),
     (
         probe(probes=["minimal_pairs"], minimal_pairs={"items": "minimal:none"}),
