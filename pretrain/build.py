@@ -25,7 +25,6 @@ from pretrain.model.language_model import LanguageModel
 from pretrain.objectives.objective import Corpus, Objective
 from pretrain.objectives.table import NAMES
 from synthlang.dictionary.word_dictionary import trained_types
-from synthlang.errors import InputError
 from synthlang.progress import Report, silent
 from synthlang.rng import key_of
 from synthlang.shards import Shards
@@ -218,9 +217,7 @@ class _Texts:
         return found
 
     def pairs(self, share: float) -> list[RowSource]:
-        if not self.artifacts.parallel:
-            hint = "add a language derived from the source, or sentence pairs under parallel"
-            raise InputError("the term tlm needs sentence pairs, but the run has none", hint=hint, code="missing")
+        assert self.artifacts.parallel, "a term that reads sentence pairs needs them"
         names = [language.name for language in self.artifacts.languages]
         batch, seed, specials = self.config.batch, self.config.seed, self.artifacts.id_space.specials
         causal, alone = self.config.objective.is_causal, batch.packing == "sentence"

@@ -32,6 +32,8 @@ from synthlang.wording import first_few
 
 FORMAT = 2
 FILES = {"model.safetensors", "optimizer.safetensors", "state.json"}
+LOWER = "lower optimizer.learning_rate, and train in another folder"
+RESTORE = "restore the config that the weights were trained with"
 
 
 def save_checkpoint(
@@ -104,10 +106,11 @@ def latest_checkpoint(folder: Path, say: Say = unheard) -> Path | None:
         path = folder / f"step-{step}"
         if is_sound(path):
             return path
-        say(f"the checkpoint {path} is damaged or of another version; using the previous one")
+        say(f"warning: the checkpoint {path} is damaged or of another version, and is left out")
     if steps:
         reason = "all checkpoints are damaged or of another version"
-        raise InputError(reason, folder, hint="delete the folder to start again", code="damaged")
+        hint = "delete the folder, and run the same command to start again"
+        raise InputError(reason, folder, hint=hint, code="damaged")
     return None
 
 
@@ -121,12 +124,14 @@ def selected_checkpoint(folder: Path, last: int) -> Path:
     path = folder / f"step-{last}"
     if not is_sound(path):
         reason = "the last checkpoint of the finished run is damaged, missing or of another version"
-        hint = "copy the checkpoint again, or delete done.json and run the same command to continue from an older one"
+        hint = "restore the checkpoint from a copy, or delete done.json and this checkpoint, and start the run again"
         raise InputError(reason, path, hint=hint, code="damaged")
     best = read_json(path / "state.json").get(BEST)
     if best is None:
         return path
-    return checkpoint_at(folder, best, "the best checkpoint of the finished run is damaged or missing")
+    return checkpoint_at(
+        folder, best, "the best checkpoint of the finished run is damaged, missing or of another version"
+    )
 
 
 def checkpoint_at(
@@ -139,7 +144,8 @@ def checkpoint_at(
     """
     path = folder / f"step-{step}"
     if not is_sound(path):
-        raise InputError(reason, path, hint="copy the checkpoint again, or train the run again", code="damaged")
+        hint = "restore the checkpoint from a copy, or delete the folder of the run and train it again"
+        raise InputError(reason, path, hint=hint, code="damaged")
     return path
 
 
@@ -150,7 +156,7 @@ def last_good(folder: Path) -> str:
         InputError: The folder has checkpoints, and all are damaged or of another version.
     """
     last = latest_checkpoint(folder)
-    return "no checkpoint is good" if last is None else f"the last good checkpoint is {last.name}"
+    return "no checkpoint was saved" if last is None else f"the last good checkpoint is {last.name}"
 
 
 def check_finite(model: nn.Module, step: int, folder: Path) -> None:
@@ -163,8 +169,8 @@ def check_finite(model: nn.Module, step: int, folder: Path) -> None:
     """
     finite = torch.stack([whole(parameter.detach().isfinite().all()) for parameter in model.parameters()]).all()
     if not bool(finite):
-        reason = f"the weights are not finite after step {step} ({last_good(folder)})"
-        raise InputError(reason, folder.parent, hint="lower optimizer.learning_rate", code="failed")
+        reason = f"the weights are not finite after step {step:,} ({last_good(folder)})"
+        raise InputError(reason, folder.parent, hint=LOWER, code="failed")
 
 
 def is_sound(path: Path) -> bool:
@@ -198,8 +204,8 @@ def load_checkpoint(
     """
     state: dict[str, Any] = read_json(path / "state.json")
     if run is not None and state.get("run") != run:
-        reason = f"is a checkpoint of another config (run {state.get('run')}, not {run})"
-        raise InputError(reason, path, hint="restore the config of the run, or name another folder", code="changed")
+        reason = f"is a checkpoint of another run ({state.get('run')}, not {run})"
+        raise InputError(reason, path, hint="delete this checkpoint, or name another run folder", code="changed")
     load_weights(path / "model.safetensors", model)
     if optimizer is not None:
         _unflatten(load_file(path / "optimizer.safetensors"), optimizer)
@@ -216,19 +222,13 @@ def load_weights(path: Path, model: nn.Module) -> None:
     parameters = dict(model.named_parameters())
     if weights.keys() != parameters.keys():
         names = sorted(weights.keys() ^ parameters.keys())
-        reason = (
-            f"does not fit the model: these weights are only in the file or only in the model: {first_few(names, 3)}"
-        )
-        raise InputError(reason, path, hint="restore the config that the weights were trained with", code="conflict")
+        reason = f"does not fit the model, because only one of the two has: {first_few(names, 3)}"
+        raise InputError(reason, path, hint=RESTORE, code="conflict")
     for name, parameter in parameters.items():
         if weights[name].shape != parameter.shape:
             shapes = f"{list(weights[name].shape)}, not {list(parameter.shape)}"
-            raise InputError(
-                f"does not fit the model: {name} has the shape {shapes}",
-                path,
-                hint="restore the config that the weights were trained with",
-                code="conflict",
-            )
+            reason = f"does not fit the model, because {name} has the shape {shapes}"
+            raise InputError(reason, path, hint=RESTORE, code="conflict")
     with torch.no_grad():
         for name, parameter in parameters.items():
             parameter.copy_(part_of(weights[name], parameter))

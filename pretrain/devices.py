@@ -53,8 +53,8 @@ def accelerator_of(unused: bool, **options: Any) -> Accelerator:
     from accelerate.utils import parse_flag_from_env
 
     if parse_flag_from_env("ACCELERATE_USE_FSDP"):
-        hint = "leave FSDP out of the launch and its config; synthlang pretrain splits a model by the key shard: true"
-        raise InputError("FSDP of Accelerate is not supported", "--use_fsdp", hint=hint, code="unsupported")
+        hint = "leave FSDP out of its options and its config file; a pretraining can have the key shard: true"
+        raise InputError("FSDP of Accelerate is not supported", "accelerate launch", hint=hint, code="unsupported")
     on_cpu = process_state().device.type == "cpu"  # called before Accelerator, which would not join processes on CPUs
     handlers = [DistributedDataParallelKwargs(find_unused_parameters=unused)]
     return Accelerator(cpu=on_cpu, kwargs_handlers=handlers, **options)
@@ -82,14 +82,14 @@ def should_compile(choice: str, device: torch.device, steps: int) -> bool:
     if choice == "on":
         reason = None
         if device.type == "cpu" and not any(map(shutil.which, ("g++", "clang++", "c++"))):
-            reason = "compiling for a CPU needs a C++ compiler (g++ or clang++), which is not installed"
+            reason = "on needs a C++ compiler (g++ or clang++), which is not installed"
         elif device.type == "cuda" and not _has_triton():
-            reason = "compiling for a GPU needs the package triton, which is not installed"
+            reason = "on needs the package triton, which is not installed"
         elif device.type not in ("cpu", "cuda"):
-            reason = f"compiling is not supported on the device {device.type}"
+            reason = f"on is not supported on the device {device.type}"
         if reason is not None:
             code: Code = "unsupported" if device.type not in ("cpu", "cuda") else "extra"
-            hint = "set compile: off" if code == "unsupported" else "install it, or set compile: off"
+            hint = "set compile to off" if code == "unsupported" else "install it, or set compile to off"
             raise InputError(reason, keys="compile", hint=hint, code=code)
         return True
     return choice == "auto" and device.type == "cuda" and steps >= ENOUGH_STEPS and _has_triton()

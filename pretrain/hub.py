@@ -15,22 +15,23 @@ from safetensors import SafetensorError, safe_open
 
 from pretrain.memory import FLOAT, memory_of_machine
 from pretrain.model.kinds import kind_of
-from synthlang.errors import InputError
-from synthlang.files import no_such, read_json, user_path
+from synthlang.errors import SHOWN, InputError
+from synthlang.files import FULL, WRITE_FAULTS, no_such, read_json, unwritable, user_path
 from synthlang.fingerprint import digest_files
 from synthlang.model_files import CONFIG, model_config
 from synthlang.vocabularies.checkpoint import Checkpoint, read_checkpoint
 from synthlang.vocabularies.space import Specials
 from synthlang.vocabularies.xlm_tokenizer import XLM
-from synthlang.wording import first_few
+from synthlang.wording import first_few, plural
 
 if TYPE_CHECKING:  # importing transformers takes seconds, and most runs start from random weights
     from transformers import PreTrainedModel
 
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
 PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json")
+SAVE = "name a folder to which save_pretrained of transformers has written the model with its weights"
 ADAPTER, SUFFIX = "adapter_config.json", ".safetensors"
-AGAIN = "download the model again"
+AGAIN = "download or save the model again"
 FILES = ("*.safetensors", "*.json", "*.txt", "*.model")  # files of a model on the hub: weights, settings, tokenizer
 
 
@@ -82,7 +83,7 @@ class Base:
         config = self.config
         if not (self.is_xlm and config.use_lang_emb and config.n_langs > 1):
             return {}
-        known: dict[str, int] = config.lang2id
+        known: dict[str, int] = config.lang2id if isinstance(config.lang2id, dict) else {}
         if sorted(known.values(), key=str) != sorted(range(config.n_langs), key=str):
             reason = f"must number the languages from 0 to {config.n_langs - 1} (n_langs − 1)"
             path, hint = self.folder / CONFIG, "correct lang2id or n_langs"
@@ -138,8 +139,8 @@ def open_base(name: str) -> Base:
     if place.is_dir():
         return Base(_in_folder(place))
     if place.exists() or name.startswith((".", "/", "~")) or name.count("/") > 1:
-        raise no_such(place, "folder")
-    return Base({"": _checked(_from_hub(name))})
+        raise no_such(place, "folder", hint="name a folder instead of a file" if place.exists() else "")
+    return Base({"": _checked(_from_hub(name), name)})
 
 
 def _in_folder(place: Path) -> dict[str, Path]:
@@ -147,39 +148,41 @@ def _in_folder(place: Path) -> dict[str, Path]:
         if (folder / CONFIG).is_file():
             return {"": _checked(folder)}
     exports = sorted(path.parent for path in place.glob(f"export/*/{CONFIG}"))
-    if not exports:
-        reason = f"holds no model: neither {CONFIG} nor export/LANGUAGE/{CONFIG} exists"
-        raise InputError(reason, place, hint="name a model folder or a finished run", code="missing")
-    if not (place / "done.json").exists():
+    if (exports or (place / "run.json").exists()) and not (place / "done.json").exists():
         hint = "run the command of the run again to finish it"
         raise InputError("the run is not finished", place, hint=hint, code="missing")
+    if not exports:
+        reason = f"holds no model: neither {CONFIG} nor export/LANGUAGE/{CONFIG} exists"
+        hint = "name a model folder, or a finished run with its folder export"
+        raise InputError(reason, place, hint=hint, code="missing")
     if len({digest_files(weight_files(_checked(folder))) for folder in exports}) > 1:
-        names = ", ".join(folder.name for folder in exports)
+        names = first_few([folder.name for folder in exports], SHOWN)
         reason = (
             f"the languages of the run ({names}) have different weights (separate embeddings or layers, or language "
             "ids), so the run is not a single model"
         )
-        hint = "name the export of one language, RUN/export/LANGUAGE"
+        hint = f"name the export of one language, such as {exports[0]}"
         raise InputError(reason, place, hint=hint, code="unsupported")
     return {folder.name: folder for folder in exports}
 
 
-def _checked(folder: Path) -> Path:
-    """Return the folder of a model whose weights can be read safely.
+def _checked(folder: Path, name: str | None = None) -> Path:
+    """Return the folder of a model whose weights can be read safely. Errors use the ``name`` of a model on the hub.
 
     Raises:
         InputError: The folder has an adapter, only pickled weights, no weights, or a damaged index of its weights.
     """
     if (folder / ADAPTER).exists():
         reason = f"has an adapter ({ADAPTER}), which is not supported"
-        raise InputError(reason, folder, hint="merge the adapter into its model first", code="unsupported")
+        hint = "merge the adapter into its model, and name the folder of the result"
+        raise InputError(reason, name or folder, hint=hint, code="unsupported")
     if any((folder / name).is_file() for name in WEIGHTS):
         weight_files(folder)
         return folder
     if any((folder / name).is_file() for name in PICKLED):
-        hint = "save the model with save_pretrained of transformers, which writes model.safetensors"
-        raise InputError("has only pickled weights, which are not safe to load", folder, hint=hint, code="unsupported")
-    raise InputError(f"has no {WEIGHTS[0]}", folder, hint="name a folder with the weights of a model", code="missing")
+        reason = "has only pickled weights, which are not safe to load"
+        raise InputError(reason, name or folder, hint=SAVE, code="unsupported")
+    raise InputError(f"has no weights in {WEIGHTS[0]}", name or folder, hint=SAVE, code="missing")
 
 
 def weight_files(folder: Path) -> list[Path]:
@@ -216,17 +219,16 @@ def check_weights(base: Base) -> None:
             with safe_open(path, framework="pt") as weights:
                 shapes = [weights.get_slice(name).get_shape() for name in weights.keys()]  # noqa: SIM118  no dict
         except (OSError, SafetensorError) as error:
-            raise _unreadable(base.folder, error) from error
+            raise _unreadable(path, error) from error
         tensors, numbers = tensors + len(shapes), numbers + sum(map(prod, shapes))
     layers = base.config.num_hidden_layers
     if layers > tensors:
-        reason = f"has {layers:,} layers, but the weights have only {tensors:,} tensors"
+        reason = f"has {plural(layers, 'layer')}, but the weights have only {plural(tensors, 'tensor')}"
         raise InputError(reason, base.folder / CONFIG, hint="use the config of these weights", code="conflict")
     if numbers * FLOAT > (memory := memory_of_machine()):
         reason = f"the weights need {decimal(numbers * FLOAT)} of memory, but the machine has {decimal(memory)}"
-        raise InputError(
-            reason, base.folder, hint="use a smaller model, or a machine with more memory", code="resources"
-        )
+        hint = "use a smaller model, or a machine with more memory"
+        raise InputError(reason, base.folder, hint=hint, code="resources")
 
 
 def _from_hub(name: str) -> Path:
@@ -236,31 +238,29 @@ def _from_hub(name: str) -> Path:
         InputError: The name is not valid, the hub has no such public model, or the download fails.
     """
     from huggingface_hub import constants, snapshot_download
-    from huggingface_hub.errors import (
-        GatedRepoError,
-        HfHubHTTPError,
-        HFValidationError,
-        LocalEntryNotFoundError,
-        OfflineModeIsEnabled,
-        RepositoryNotFoundError,
-    )
+    from huggingface_hub.errors import GatedRepoError, HFValidationError, RepositoryNotFoundError
 
     offline = constants.HF_HUB_OFFLINE
     try:
         return Path(snapshot_download(name, allow_patterns=list(FILES), local_files_only=offline))
     except HFValidationError as error:
         hint = "name a folder, or a model as USER/NAME"
-        raise InputError("is neither a folder nor a name on the hub", name, hint=hint, code="format") from error
+        raise InputError("is neither a folder nor a valid name on the hub", name, hint=hint, code="format") from error
     except (GatedRepoError, RepositoryNotFoundError) as error:
         how, hint = "the hub has no public model of this name", "check the name, or run: hf auth login"
         if isinstance(error, GatedRepoError):
             how, hint = "access to it is restricted", "request access on its page of the hub, and run: hf auth login"
         raise InputError(f"is neither a folder nor in the cache, and {how}", name, hint=hint, code="missing") from error
-    except (LocalEntryNotFoundError, OfflineModeIsEnabled, HfHubHTTPError, OSError) as error:
+    except Exception as error:  # the network and the hub raise errors of many classes
+        if isinstance(error, OSError) and error.errno in (*FULL, *WRITE_FAULTS):
+            raise unwritable(error, Path(constants.HF_HUB_CACHE)) from error
         cause = f": {error.strerror}" if isinstance(error, OSError) and error.strerror else ""
         how, hint = f"the download failed{cause}", "check the name, and run with a network connection"
         if offline:
-            how, hint = "HF_HUB_OFFLINE is set", "check the name, or unset it and run with a network connection"
+            how, hint = (
+                "HF_HUB_OFFLINE is set",
+                "check the name, or unset HF_HUB_OFFLINE and run with a network connection",
+            )
         hint += f": hf download {name}"
         raise InputError(f"is neither a folder nor in the cache, and {how}", name, hint=hint, code="missing") from error
 
@@ -290,9 +290,8 @@ def load_model(base: Base) -> PreTrainedModel:
     missing = sorted(info["missing_keys"])
     if missing:
         reason = f"lacks weights of a language model, which would be random: {first_few(missing, 3)}"
-        raise InputError(
-            reason, base.folder, hint="use a checkpoint that was saved with its output layers", code="missing"
-        )
+        hint = "use a checkpoint that was saved with its output layers"
+        raise InputError(reason, base.folder, hint=hint, code="missing")
     loaded: PreTrainedModel = model
     return loaded
 
@@ -310,10 +309,10 @@ def pooler_of(base: Base) -> dict[str, torch.Tensor] | None:
     return found or None
 
 
-def _unreadable(folder: Path, error: Exception) -> InputError:
+def _unreadable(path: Path, error: Exception) -> InputError:
     reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
     reason = f"cannot be read as a language model: {reason}"
-    return InputError(reason, folder, hint=f"{AGAIN}, or use another one", code="damaged")
+    return InputError(reason, path, hint=f"{AGAIN}, or use another model", code="damaged")
 
 
 def longest_input(model: PreTrainedModel) -> int:

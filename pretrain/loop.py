@@ -17,7 +17,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import torch
 from torch import Tensor, nn
 
-from pretrain.checkpoints import check_finite, last_good, latest_checkpoint, load_checkpoint, save_checkpoint
+from pretrain.checkpoints import LOWER, check_finite, last_good, latest_checkpoint, load_checkpoint, save_checkpoint
 from pretrain.config import CheckpointConfig
 from pretrain.devices import finish
 from pretrain.folder import MetricsLog
@@ -286,11 +286,11 @@ class Loop(ABC, Generic[M, B]):
         try:
             self.window.read(self.step)
         except NotFinite as problem:
-            losses = ", ".join(f"{name} {value}" for name, value in problem.losses.items())
-            known = f"{losses}; {self.batch_of(problem.step)}; {last_good(self.run / 'checkpoints')}"
-            reason = f"the loss is not finite at step {problem.step + 1} ({known})"
-            raise InputError(reason, self.run, hint="lower optimizer.learning_rate", code="failed") from problem
+            losses = ", ".join(f"{name} {value:.4g}" for name, value in problem.losses.items())
+            known = filter(None, (losses, self.batch_of(problem.step), last_good(self.run / "checkpoints")))
+            reason = f"the loss is not finite at step {problem.step + 1:,} ({'; '.join(known)})"
+            raise InputError(reason, self.run, hint=LOWER, code="failed") from problem
 
-    def batch_of(self, step: int) -> str:
-        """Return a description of the batch of a step, for errors."""
-        return f"batch {step}"
+    def batch_of(self, step: int) -> str:  # noqa: ARG002  for subclasses
+        """Return a description of the batch of a step, for errors, or "" by default."""
+        return ""

@@ -37,19 +37,22 @@ def check_memory(config: PretrainConfig, processes: int, device: torch.device, i
     weights, activations, rows = needed(config, processes, ids)
     sharing = processes if device.type == "cpu" else 1
     machine, each = memory_of_machine() // sharing, f" for each of the {processes} processes" if sharing > 1 else ""
-    places = [("the machine", machine, weights + activations + rows)]
+    parts = {"weights and optimizer": weights, "activations": activations, "rows of a step": rows}
+    places = [("the machine", machine, parts)]
     if device.type == "cuda":
         total = int(torch.cuda.mem_get_info(device)[1])
-        places = [(f"the device {device}", total, weights + activations), ("the machine", machine, rows)]
-    for name, has, needs in places:
-        if needs > has:
-            hint = "make batch.rows or batch.length smaller, or batch.accumulation larger"
-            if weights > has:
-                hint = "make model.layers, model.hidden or model.feed_forward smaller"
+        of_rows = {"rows of a step": parts.pop("rows of a step")}
+        places = [(f"the device {device}", total, parts), ("the machine", machine, of_rows)]
+    for name, has, sizes in places:
+        if (needs := sum(sizes.values())) > has:
+            hint = "make batch.rows or batch.length smaller"
+            if sizes.get("activations", 0) >= rows:
+                hint += ", or batch.accumulation larger"
+            if sizes.get("weights and optimizer", 0) > has:
+                hint = "make model.layers, model.hidden, model.feed_forward or vocabulary.size smaller"
+            known = ", ".join(f"{what}: {decimal(size)}" for what, size in sizes.items() if size)
             reason = (
-                f"a process needs at least {decimal(needs)} of memory (weights and optimizer {decimal(weights)}, "
-                f"activations {decimal(activations)}, rows of a step {decimal(rows)}), but {name} has "
-                f"{decimal(has)}{each}"
+                f"a process needs at least {decimal(needs)} of memory ({known}), but {name} has {decimal(has)}{each}"
             )
             raise InputError(reason, hint=hint, code="resources")
 

@@ -13,7 +13,7 @@ from pretrain.config import PretrainConfig
 from pretrain.folder import CARD, EXPORT, is_as_exported
 from synthlang.config import load
 from synthlang.errors import InputError
-from synthlang.files import TEMPORARY, read_json
+from synthlang.files import TEMPORARY, no_such, read_json
 from synthlang.hub_upload import Content, Repository, check_repository, folder_files, upload
 
 DONE, RECORD, CONFIG, METRICS = "done.json", "run.json", "config.yaml", "metrics.jsonl"
@@ -54,13 +54,17 @@ def model_repository(folder: Path, repo_id: str, sections: Sequence[tuple[str, s
     check_repository(repo_id)
     export = folder if folder.parent.name == EXPORT else folder / EXPORT
     run = export.parent if export.name == EXPORT else export.parent.parent
+    if not folder.is_dir():
+        raise no_such(folder, "folder")
     if not (run / DONE).is_file():
-        reason = "is neither a data set folder of derive, nor a finished run or study, nor an export of a run"
-        hint = "name such a folder, or finish the run first"
+        reason, hint = "the run is not finished", "run the command of the run again to finish it"
+        if not (run / RECORD).is_file():
+            reason = "is neither a finished run or adjustment nor an export of one"
+            hint = "name such a folder (the command synthlang push also takes a study and a data set folder)"
         raise InputError(reason, folder, hint=hint, code="missing")
     done = _record(run / DONE, "fingerprint", "parents")
     if not export.is_dir() or not is_as_exported(run, done):
-        hint = "run the command of the run again, which writes the export again"
+        hint = "delete done.json in the run folder, and run the command of the run again, which writes the export again"
         raise InputError("files of the export are missing or changed", run, hint=hint, code="damaged")
     files = {name: content for name, content in folder_files(export).items() if TEMPORARY not in name}
     if export.name == EXPORT:
@@ -77,7 +81,7 @@ def _record(path: Path, *keys: str) -> dict[str, Any]:
     """
     record = read_json(path)
     if not isinstance(record, dict) or not record.keys() >= {*keys}:
-        hint = "restore the file, or train the run again"
+        hint = "restore the file, or name the folder of a finished run or adjustment"
         raise InputError("is not the record of a finished run", path, hint=hint, code="format")
     return record
 

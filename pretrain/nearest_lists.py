@@ -71,10 +71,9 @@ class Rows:
         largest = values.abs().amax(1, keepdim=True)  # NaN and infinity pass through the maximum
         if not bool(largest.isfinite().all()):
             row = rows.start + int((~largest.isfinite()).flatten().nonzero()[0])
-            reason = f"row {row} of the {name} vectors has NaN or infinity, probably because training has diverged"
-            raise InputError(
-                reason, hint="use another model, or train this one with a lower learning rate", code="damaged"
-            )
+            reason = f"row {row} of the {name} vectors has NaN or infinity"
+            hint = "use other vectors, or a model that was trained with a lower learning rate"
+            raise InputError(reason, hint=hint, code="damaged")
         self.zero[rows] = (largest == 0).flatten()
         self._largest[rows] = largest.where(largest > 0, 1)
         lengths = (values / self._largest[rows]).norm(dim=1, keepdim=True)

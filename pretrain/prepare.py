@@ -23,6 +23,7 @@ from synthlang.sources.base import TRAINING, Source, check_split
 from synthlang.sources.text import LinesSource
 from synthlang.store import Store
 from synthlang.vocabularies import Extension, IdSpace, LanguageTokenizer, build_id_space, hf_id_space
+from synthlang.wording import plural
 
 
 def prepare(config: PretrainConfig, store: Store, report: Report = silent) -> Artifacts:
@@ -79,7 +80,8 @@ def _check_words(train: Shards, id_space: IdSpace, language: LanguageConfig) -> 
     place = f"language {language.name}"
     if not len(trained_types(train.counts, id_space.specials.all)):  # no position could be masked
         reason = f"the vocabulary has none of the words of {language.source}"
-        raise InputError(reason, place, hint="use a vocabulary that was trained on this text", code="empty")
+        hint = "choose another text or another model to start from, or add subwords with start.extend"
+        raise InputError(reason, place, hint=hint, code="empty")
     train.reading(id_space.specials.unk).check(place, "the vocabulary")
 
 
@@ -126,7 +128,7 @@ def _vocabulary(
     alone = config.sharing.softmax == "language" and config.sharing.embeddings == "shared"
     if alone and all(np.array_equal(first, ids) for ids in others):
         reason = "the value language has no effect, because all languages have the same ids"
-        raise InputError(reason, keys="sharing.softmax", hint="leave softmax out", code="no_effect")
+        raise InputError(reason, keys="sharing.softmax", hint="leave this key out", code="no_effect")
     return id_space, bound, extension
 
 
@@ -145,28 +147,26 @@ def _parallel(
 ) -> tuple[Parallel, ...]:
     number = {language.name: i for i, language in enumerate(languages)}
     pairs = [(a, b, languages[a].train, languages[b].train) for a, b in config.derived_pairs]
-    for given in config.parallel:
+    found = [Parallel(a, b, left, right, _same_sentences(left, right)) for a, b, left, right in pairs]
+    for which, given in enumerate(config.parallel):
+        keys = f"parallel.{which}.sources"
         left, right = (
             _shards(sources[spec], "train", languages[number[n]].language, languages[number[n]].tokenizer, store)
             for n, spec in zip(given.languages, given.sources, strict=True)
         )
         counts = [source.lines("train") for spec in given.sources if isinstance(source := sources[spec], LinesSource)]
         if len(counts) == 2 and counts[0] != counts[1]:  # the lines are probably not translations of each other
-            reason = f"{given.sources[0]} has {counts[0]} lines, but {given.sources[1]} has {counts[1]}"
-            raise InputError(reason, keys="parallel", hint="name two files that are parallel", code="conflict")
-        pairs.append((number[given.languages[0]], number[given.languages[1]], left, right))
-    found = tuple(Parallel(a, b, left, right, _same_sentences(left, right)) for a, b, left, right in pairs)
-    for pair in found:
+            reason = f"{given.sources[0]} has {plural(counts[0], 'line')}, but {given.sources[1]} has {counts[1]:,}"
+            hint = "name two files in which line n of one translates line n of the other"
+            raise InputError(reason, keys=keys, hint=hint, code="conflict")
+        one, other = (number[name] for name in given.languages)
+        pair = Parallel(one, other, left, right, _same_sentences(left, right))
         if not len(pair.rows):
-            names = f"{languages[pair.left].name} and {languages[pair.right].name}"
-            reason = f"{names} have no sentence pair, because no sentence number occurs in both"
-            raise InputError(
-                reason,
-                keys="parallel",
-                hint="give two texts in which sentence n of one translates sentence n of the other",
-                code="empty",
-            )
-    return found
+            reason = f"{' and '.join(given.languages)} have no sentence pair, because no sentence number occurs in both"
+            hint = "give two texts in which sentence n of one translates sentence n of the other"
+            raise InputError(reason, keys=keys, hint=hint, code="empty")
+        found.append(pair)
+    return tuple(found)
 
 
 def _same_sentences(left: Shards, right: Shards) -> NDArray[np.int64]:

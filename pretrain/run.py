@@ -19,7 +19,7 @@ from pretrain.loop import Loop
 from pretrain.memory import check_memory
 from pretrain.model.language_model import LanguageModel
 from pretrain.prepare import prepare
-from pretrain.run_lock import check_folder, mark_folder, only_run, read_record
+from pretrain.run_lock import changed_since, check_folder, mark_folder, only_run, read_record
 from pretrain.sharded import gathered
 from pretrain.step import Step
 from pretrain.stopping import Flag
@@ -35,7 +35,7 @@ from synthlang.references import references
 from synthlang.scripts import CONTROL_WORDS
 from synthlang.sources.text import REASONS, FileSource
 from synthlang.store import Store
-from synthlang.wording import large
+from synthlang.wording import large, plural
 
 DONE = "done.json"
 TEXT_REASONS = (CONTROL_WORDS, *REASONS)
@@ -125,7 +125,7 @@ class Trainer(Loop[LanguageModel, Batch]):
 
     def batch_of(self, step: int) -> str:
         rows = self.config.batch.rows
-        return f"its batch: samples {step * rows} to {(step + 1) * rows - 1}"
+        return f"its rows have the numbers {step * rows:,} to {(step + 1) * rows - 1:,}"
 
 
 def pretrain(
@@ -227,7 +227,9 @@ def _remarks(config: PretrainConfig, artifacts: Artifacts) -> list[str]:
     if config.start is None and (faster := faster_precision(wide, state.device)) not in (None, config.precision):
         lines.append(f"on this processor a model of width {wide} trains faster with --set precision={faster}")
     if (warmup := config.optimizer.warmup_steps) >= config.steps:
-        lines.append(f"the learning rate never falls, since the warm-up ({warmup:,} steps) is as long as the run")
+        lines.append(
+            f"the learning rate never falls, since the warm-up ({plural(warmup, 'step')}) lasts for the whole run"
+        )
     names = [language.name for language in artifacts.languages]
     lines += [f"{names[c.language]}: {c.use}" for c in artifacts.candidates if c.use]
     readings = [(m.name, m.train.reading(artifacts.id_space.specials.unk)) for m in artifacts.languages]
@@ -279,21 +281,22 @@ def open_run(
             The disk is full while data artifacts are built.
     """
     if not (run / "config.yaml").exists():
-        raise InputError(
-            "is not a run folder: config.yaml is missing", run, hint="name the folder of a run", code="missing"
-        )
+        reason = "is not a run folder, because it has no config.yaml"
+        raise InputError(reason, run, hint="name the folder of a run", code="missing")
     if not (run / DONE).exists():
-        hint = "run synthlang pretrain again to finish the run"
+        hint = "run the command of the run again to finish it"
         raise InputError("the run is not finished", run, hint=hint, code="missing")
     config = config or load(PretrainConfig, run / "config.yaml")
     try:
         artifacts = prepare(config, store_of(run), report)
     except InputError as error:
-        reason = f"the data of the run cannot be read again: {error}"
-        raise InputError(reason, run, hint="restore the data, or train another run", code=error.code) from error
-    before, now = read_json(run / DONE).get("parents", {}), artifacts.parents
-    if changed := sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key)):
-        reason = f"the data of the run has changed since it was trained ({', '.join(changed)})"
+        found = error.inside(path=run / "config.yaml")
+        found.reason = f"the data of the run {run} cannot be read again: {error.reason}"
+        if error.absent:
+            found.hint = f"restore this path, or correct it in {run / 'config.yaml'}"
+        raise found from error
+    if read_json(run / DONE).get("parents", {}) != artifacts.parents:
+        reason = f"does not fit its data, because {changed_since(read_record(run), _inputs(config, artifacts))}"
         hint = "restore the data, or train again in another folder"
         raise InputError(reason, run, hint=hint, code="changed")
     return config, artifacts

@@ -40,7 +40,7 @@ def check_folder(run: Path, config: C, settings: Settings[C], what: str = "run")
 
     Raises:
         InputError: The folder holds another run, a run of another kind, a damaged record or config, or files that do
-            not belong to a run.
+            not belong to a run, or is a file.
     """
     if (run / "run.json").exists():
         read_record(run, what)
@@ -48,6 +48,8 @@ def check_folder(run: Path, config: C, settings: Settings[C], what: str = "run")
         if settings(before) != settings(config):
             changed = first_few(_changes(before, config, settings), SHOWN, "; ")
             raise InputError(f"holds another {what} ({changed})", run, hint=CHOOSE, code="exists")
+    elif run.is_file():
+        raise InputError("is a file, not a folder", run, hint=CHOOSE, code="exists")
     elif run.exists() and not all(_is_leftover(path, config) for path in run.iterdir()):
         raise InputError(f"is not empty and holds no {what}", run, hint=CHOOSE, code="exists")
 
@@ -85,11 +87,8 @@ def mark_folder(
     state = process_state()
     begun = (run / "run.json").exists()
     if begun and (there := read_record(run, what))["fingerprint"] != name:
-        known = there.get("inputs", {})
-        changed = [key for key, now in inputs.items() if known.get(key, now) != now]
-        why = f"the content of {' and '.join(changed)} has changed" if changed else "settings or data have changed"
-        reason = f"holds another {what} ({there['fingerprint']}, not {name}), because {why}"
-        raise InputError(reason, run, hint=CHOOSE, code="changed")
+        reason = f"holds another {what}, because {changed_since(there, inputs)}"
+        raise InputError(reason, run, hint=f"restore the earlier state, or {CHOOSE}", code="changed")
     if state.is_main_process:
         if not begun or not _names_the_same(run / "config.yaml", config, settings):
             with atomic_file(run / "config.yaml", "w") as handle:
@@ -97,6 +96,13 @@ def mark_folder(
         if not begun:
             write_json(run / "run.json", {"fingerprint": name, "inputs": inputs, **record})
     state.wait_for_everyone()
+
+
+def changed_since(record: Mapping[str, Any], inputs: Mapping[str, Any]) -> str:
+    """Return a clause that names the inputs whose content has changed since the ``record`` of a run was written."""
+    known = record.get("inputs", {})
+    changed = [key for key, now in inputs.items() if known.get(key, now) != now]
+    return f"the content of {first_few(changed, SHOWN)} has changed" if changed else "settings or data have changed"
 
 
 def _names_the_same(path: Path, config: C, settings: Settings[C]) -> bool:

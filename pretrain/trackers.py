@@ -21,7 +21,7 @@ def check_trackers(names: tuple[str, ...]) -> None:
     """
     for name in names:
         if importlib.util.find_spec(name) is None:
-            hint = f"run: {install_command('track')} or pip install {name}"
+            hint = f"leave {name} out, or run: {install_command('track')}"
             raise InputError(f"{name} is not installed", keys="trackers", hint=hint, code="extra")
 
 

@@ -35,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
     """
     from synthlang.files import user_path
 
-    parser = arguments_of("pretrain.train", "Pretrain a model from a config.")
+    parser = arguments_of("pretrain.train", "runs", "Pretrain a model from a config.")
     parser.add_argument(
         "--out", type=user_path, metavar="PATH", help="Run folder (default: runs/NAME). An unfinished run continues."
     )
@@ -44,12 +44,12 @@ def main(arguments: list[str] | None = None) -> int:
     )
 
 
-def arguments_of(prog: str, description: str) -> argparse.ArgumentParser:
-    """Return the parser of a command for ``accelerate launch`` with the common arguments."""
+def arguments_of(prog: str, kind: str, description: str) -> argparse.ArgumentParser:
+    """Return the parser of a command for ``accelerate launch``, with a config of the ``kind`` in the catalogue."""
     from synthlang.files import user_path
 
     parser = argparse.ArgumentParser(prog=prog, description=description)
-    parser.add_argument("config", type=user_path, help="YAML file, or name from synthlang configs.")
+    parser.add_argument("config", type=user_path, help=f"YAML file, or name from synthlang configs {kind}.")
     parser.add_argument(
         "--set",
         action="append",
@@ -113,6 +113,7 @@ def run(
     from pretrain.threads import threads_for, use_threads
     from synthlang.catalogue import run_folder
     from synthlang.config import load
+    from synthlang.errors import InputError
     from synthlang.smoke import NOTE, smaller, smoke_path
 
     folder = out or run_folder(config_path)
@@ -128,7 +129,12 @@ def run(
         pretrain(config, folder, report=report, say=say, stop=stop)
         return [f"run folder: {folder}  ·  models: {folder / 'export'}"]
 
-    return with_progress(work, f" of {config.steps}")
+    try:
+        return with_progress(work, f" of {config.steps}")
+    except InputError as error:
+        if error.keys:
+            raise error.inside(path=config_path) from error
+        raise
 
 
 def with_progress(work: Callable[[Report, Say, Flag], list[str]], of_steps: str = "") -> int:

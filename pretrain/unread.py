@@ -37,7 +37,7 @@ RULES = (
     Rule(
         "model.output",
         lambda run: run.model.kind not in PLAIN_OUTPUT,
-        "has no effect on a decoder, which has no such layers",
+        "has no effect on a decoder, whose output reads the last layer directly",
     ),
     Rule("objective.mask_rate", lambda run: run.objective.masks_words, UNMASKED),
     Rule("objective.random_words", lambda run: run.objective.masks_words, UNMASKED),
@@ -61,5 +61,5 @@ def check_read(run: PretrainConfig) -> None:
         part = getattr(run, section)
         default = type(part).model_fields[name].get_default()
         if not rule.is_read(run) and getattr(part, name) != default:
-            hint = f"leave {name} out, or set it to its default, {'null' if default is None else default}"
+            hint = f"leave this key out, or set its default, {'null' if default is None else default}"
             raise InputError(rule.reason, keys=rule.key, hint=hint, code="no_effect")

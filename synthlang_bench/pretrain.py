@@ -434,8 +434,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     options.objective = OBJECTIVES[options.model][0]
     if min(options.repeats, options.warmup) < 1 or options.steps <= options.warmup:
-        given = f"--repeats {options.repeats}, --warmup {options.warmup} and --steps {options.steps}"
-        parser.error(f"{given} are too small: --repeats and --warmup must be at least 1, --steps more than --warmup")
+        counts = f"--repeats ({options.repeats}) and --warmup ({options.warmup}) must be at least 1"
+        parser.error(f"{counts}, and --steps ({options.steps}) must be more than --warmup")
     result: Figures = {"settings": _settings(options)}
     if options.against:
         result |= _against(options, result["settings"])

@@ -328,7 +328,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, help="JSON file for the results (default: standard output only).")
     options = parser.parse_args(arguments)
     if min(*options.workers, options.repeats) < 1:
-        parser.error(f"--workers {min(options.workers)} or --repeats {options.repeats} is not at least 1")
+        parser.error(f"--workers ({min(options.workers)}) and --repeats ({options.repeats}) must be at least 1")
     try:
         with tempfile.TemporaryDirectory() as folder:
             tell(_measure(options, Path(folder)), options.out)

@@ -116,7 +116,7 @@ def test_models_that_cannot_be_had(name, place, code, tmp_path, monkeypatch):
 def test_weights_that_cannot_be_read(bert, copied):
     path = copied / "model.safetensors"
     path.write_bytes(path.read_bytes()[:-100])
-    assert refused(load_model, open_base(str(copied))) == ("model", "damaged")
+    assert refused(load_model, open_base(str(copied))) == ("model.safetensors", "damaged")
     path.rename(copied / "pytorch_model.bin")
     assert refused(open_base, str(copied)) == ("model", "unsupported")
     (copied / "pytorch_model.bin").unlink()
@@ -129,9 +129,9 @@ def test_weights_that_cannot_be_read(bert, copied):
     ("changes", "reason"),
     [
         ({"loss": {"layers": [4]}}, "the model has no layer 4"),
-        ({"loss": {"layers": [-1, 3]}}, "[-1, 3] names a layer twice"),
+        ({"loss": {"layers": [-1, 3]}}, "[-1, 3] names layer 3 twice"),
         ({"data": {"length": 41}}, "41 is longer than the 40 tokens"),
-        ({"rows": 3, "accumulation": 2}, "3 must be a multiple of processes × accumulation = 2"),
+        ({"rows": 3, "accumulation": 2}, "3 is not a multiple of processes × accumulation (1 × 2 = 2)"),
         ({"pairs": {"p": {**PAIR, "split": "devel"}}}, "the source has no split 'devel'"),
         ({"pairs": {"p": {**PAIR, "source": "text:TEXT", "left": "reorder@fr"}}}, "needs the column 'upos'"),
     ],

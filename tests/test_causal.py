@@ -184,10 +184,10 @@ def test_the_terms_of_each_kind(kind):
 @pytest.mark.parametrize(
     ("values", "place", "code"),
     [
-        ({"model__kind": "roberta"}, "model.kind", "conflict"),
+        ({"model__kind": "roberta"}, "objective", "conflict"),
         ({"objective__kind": "mlm"}, "model.kind", "conflict"),
         ({"objective__kind": "dict_clm"}, "objective.dict_target", "conflict"),
-        ({"objective__weights": {"align": 2.0}}, "objective.weights", "conflict"),
+        ({"objective__weights": {"align": 2.0}}, "objective.weights.align", "conflict"),
     ],
 )
 def test_what_a_decoder_does_not_support(values, place, code):
@@ -221,7 +221,7 @@ def test_a_decoder_with_masked_rows_reads_the_rate_of_masks_in_training_only():
 
 
 def test_the_error_names_the_kind_of_the_objective():
-    with pytest.raises(InputError, match="the kind align_clm reads the weight of the term align from alpha"):
+    with pytest.raises(InputError, match="the kind align_clm reads the weight of the term align from"):
         config_of(objective__weights={"align": 2.0})
 
 
@@ -231,7 +231,7 @@ def test_two_terms_cannot_have_one_kind(monkeypatch):
 
     monkeypatch.setattr("pretrain.config.objective.TERMS", (*TERMS, Twice()))
     monkeypatch.setattr("synthlang.plugins.parts", lambda *_: {"plugins": {"twice": "my-package 1.0"}})
-    assert refused(_check_names) == ("objective", "duplicate")
+    assert refused(_check_names) == ("plugin twice of my-package 1.0", "duplicate")
 
 
 def test_the_least_memory_of_a_decoder_has_some_of_its_logits():

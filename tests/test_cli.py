@@ -289,7 +289,7 @@ def test_a_run_that_is_not_finished(work, call, tmp_path):
     for name in ("probe", "transfer"):
         code, _, err = call(name, tmp_path)
         assert_one_line(
-            code, err, f"{tmp_path}: the run is not finished; run synthlang pretrain again to finish the run"
+            code, err, f"{tmp_path}: the run is not finished; run the command of the run again to finish it"
         )
 
 

@@ -185,10 +185,6 @@ def test_samples_of_any_numbers():
     assert all(a.stop == b.start for a, b in pairwise(read.groups))
 
 
-def test_rows_that_do_not_split_are_an_error():
-    assert refused(batches().batch, 0, 0, 5) == ("batch.rows", "conflict")
-
-
 SOURCE = "builtin:mini-english?types=500&sentences=300&dev=60&test=40"
 
 

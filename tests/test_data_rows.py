@@ -298,13 +298,13 @@ def test_pairs_with_an_empty_side_are_dropped():
 
 
 @pytest.mark.parametrize(
-    ("left", "right", "rate", "length", "place", "code", "reason"),
+    ("left", "right", "rate", "length", "place", "code", "hint"),
     [
-        ([[5]], [[6]], 1.0, 9, "batch.length", "conflict", "9 must be even"),
-        ([[5] * 3], [[6]], 1.0, 8, "languages en-fr", "empty", "of which 1 have a side of over 2 tokens"),
-        ([[]], [[6]], 1.0, 8, "languages en-fr", "empty", "and 1 have an empty side"),
+        ([[5] * 3], [[6]], 1.0, 8, "languages en-fr", "empty", "raise batch.length"),
+        ([[]], [[6]], 1.0, 8, "languages en-fr", "empty", "give pairs without an empty side"),
+        ([[5]], [[6]], 0.1, 8, "languages en-fr", "empty", "raise objective.tlm_rate, or give more sentence pairs"),
     ],
 )
-def test_pairs_that_do_not_fit_are_refused(left, right, rate, length, place, code, reason):
+def test_pairs_that_do_not_fit_are_refused(left, right, rate, length, place, code, hint):
     error = refusal(ParallelRows, parallel_of(left, right), rate, length, OURS, 0, "en-fr")
-    assert place_and_code(error) == (place, code) and reason in error.reason
+    assert (*place_and_code(error), error.hint) == (place, code, hint)

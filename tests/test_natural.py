@@ -175,6 +175,6 @@ def test_parallel_files_of_different_lengths(folder, tmp_path):
         update={"sources": (config.parallel[0].sources[0], f"lines:{tmp_path / 'short.txt'}")}
     )
     assert refused(prepare, config.model_copy(update={"parallel": (pair,)}), Store(tmp_path / "store")) == (
-        "parallel",
+        "parallel.0.sources",
         "conflict",
     )

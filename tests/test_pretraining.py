@@ -164,6 +164,7 @@ def test_folders_of_something_else_are_refused(finished, tmp_path):
     with pytest.raises(InputError, match=r"holds another run \(seed: 0 → 1; batch.rows: 8 → 16\); choose"):
         pretrain(config_of(seed=1, batch__rows=16, log_every=5), finished / "run")
     (tmp_path / "thesis.txt").write_text("mine")
+    assert refused(pretrain, config_of(), tmp_path / "thesis.txt") == ("thesis.txt", "exists")
     with pytest.raises(InputError, match="is not empty and holds no run"):
         pretrain(config_of(), tmp_path, Store(finished / "store"))
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
@@ -361,13 +362,13 @@ def test_a_run_whose_text_has_changed_or_is_gone_is_refused(tmp_path):
     text = file.read_text()
     file.write_text(text.replace("w1\t", "w31\t"))
     with pytest.raises(
-        InputError, match=r"run: the data of the run has changed since it was trained \(.*language 0.*vocabulary"
+        InputError, match=r"run: does not fit its data, because the content of conllu:.*bank has changed"
     ):
         open_pretrained(str(tmp_path / "run"), None)
     file.write_text(text)
     assert open_pretrained(str(tmp_path / "run"), None).run is not None
     bank.rename(tmp_path / "elsewhere")
-    with pytest.raises(InputError, match=r"run: the data of the run cannot be read again: .*bank"):
+    with pytest.raises(InputError, match=r"bank: the data of the run .* cannot be read again: .*; restore this path"):
         open_pretrained(str(tmp_path / "run"), None)
     moved = parse(PretrainConfig, changed(settings, source=f"conllu:{tmp_path / 'elsewhere'}"))
     assert open_run(tmp_path / "run", moved)[0] is moved

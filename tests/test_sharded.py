@@ -87,10 +87,10 @@ def test_two_processes_that_share_the_weights_give_the_losses_of_one(kind, tmp_p
     [
         (
             {"sharing": {"embeddings": "separate"}, "objective__kind": "mlm"},
-            "shard cannot be combined with separate parts",
+            "shard: cannot be combined with separate parts",
         ),
-        ({"precision": "float16"}, "shard cannot be combined with precision: float16; use bfloat16"),
-        ({"compile": "on"}, "shard cannot be combined with compile: on"),
+        ({"precision": "float16"}, "shard: cannot be combined with precision: float16; set precision to bfloat16"),
+        ({"compile": "on"}, "shard: cannot be combined with compile: on"),
     ],
 )
 def test_what_is_refused(values, message, monkeypatch):

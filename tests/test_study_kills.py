@@ -188,7 +188,7 @@ def test_failed_cells_are_reported_and_the_rest_go_on(partly_failed):
     assert code == 1
     short, single, sound = (cells_in(folder / "out")[f"trans, {source}"] for source in sources)
     assert short["status"] == single["status"] == "failed"
-    assert "tokens do not fill one row of length 48" in short["error"]
+    assert " tokens, but a row of length 48 needs 47" in short["error"]
     assert "Traceback" in short["log"]
     assert not short["stages"]
     hint = "give more items, or a dev set"
@@ -199,7 +199,7 @@ def test_failed_cells_are_reported_and_the_rest_go_on(partly_failed):
     assert (sound["status"], sound["error"]) == ("done", None)
     assert [row["cell"] for row in rows_of(folder / "out")] == [f"trans, {sources[2]}"] * 2
     page = (folder / "out" / "report.md").read_text(encoding="utf-8")
-    assert "do not fill one row of length 48" in page
+    assert "but a row of length 48 needs 47" in page
     assert "need at least two" in page
     logs = sorted(path.read_text().splitlines()[0] for path in (folder / "out" / "logs").iterdir())
     assert logs == sorted([short["error"], single["error"]])

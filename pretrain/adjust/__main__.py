@@ -18,7 +18,7 @@ def main(arguments: list[str] | None = None) -> int:
     Raises:
         SystemExit: An option is wrong (code 2), or ``--help`` is given (code 0).
     """
-    parser = arguments_of("pretrain.adjust", "Adjust a model on word-aligned text.")
+    parser = arguments_of("pretrain.adjust", "adjust", "Adjust a model on word-aligned text.")
     parser.add_argument(
         "--out",
         type=user_path,

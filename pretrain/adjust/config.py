@@ -180,7 +180,8 @@ class AdjustConfig(StrictModel):
             raise InputError(reason, keys="checkpoints.select", hint="set this key to last", code="unsupported")
         if self.checkpoints.at is not None:
             reason = "cannot name steps of an adjustment, whose number of steps depends on its sentence pairs"
-            raise InputError(reason, keys="checkpoints.at", hint="use checkpoints.archive", code="unsupported")
+            hint = "leave this key out, and set checkpoints.archive instead"
+            raise InputError(reason, keys="checkpoints.at", hint=hint, code="unsupported")
         return self
 
     @property
@@ -205,20 +206,22 @@ def tokenizer_languages(name: str, pair: TextPair | DerivedPair, languages: Coll
     """
     derived = (pair.left.name, pair.right.name) if isinstance(pair, DerivedPair) else None
     read, hint = pair.tokenizers or derived, f"name two of {', '.join(languages)} in tokenizers"
+    keys = ("pairs", name) if pair.tokenizers is None and derived else ("pairs", name, "tokenizers")
     if read is None:
-        raise InputError("the two languages of the pair are not named", keys=("pairs", name), hint=hint, code="missing")
+        reason = "is required, because the model is a run with a tokenizer for each language"
+        raise InputError(reason, keys=keys, hint=f"name two of {', '.join(languages)}", code="missing")
     for language in read:
         if language not in languages:
-            raise InputError(f"the run has no language {language!r}", keys=("pairs", name), hint=hint, code="unknown")
+            raise InputError(f"the run has no language {language!r}", keys=keys, hint=hint, code="unknown")
     return read
 
 
-def check_adjusted(model: str, is_causal: bool) -> None:
-    """Check that the model ``model`` is an encoder. ``is_causal`` is True for a decoder.
+def check_adjusted(is_causal: bool, *keys: str) -> None:
+    """Check that the model to adjust is an encoder. ``is_causal`` is True for a decoder. Errors name the ``keys``.
 
     Raises:
         InputError: The model is a decoder.
     """
     if is_causal:
-        reason = f"{model} is a decoder, which can be probed and fine-tuned but not adjusted"
-        raise InputError(reason, keys="model", hint="name an encoder", code="unsupported")
+        reason = "the model is a decoder, which can be probed and fine-tuned but not adjusted"
+        raise InputError(reason, keys=keys, hint="adjust an encoder", code="unsupported")

@@ -57,9 +57,9 @@ def _adjust(config: AdjustConfig, run: Path, report: Report, say: Say, stop: Fla
     check_folder(run, config, _settings, "adjustment")
     base = open_base(config.model)
     if base.is_xlm:
-        reason = f"{config.model} has the architecture xlm, which can be probed and fine-tuned but not adjusted"
+        reason = "the model has the architecture xlm, which can be probed and fine-tuned but not adjusted"
         raise InputError(reason, keys="model", hint="name another model", code="unsupported")
-    check_adjusted(config.model, kind_of(base.config.model_type).model.causal)
+    check_adjusted(kind_of(base.config.model_type).model.causal, "model")
     model = load_model(base)
     layer_numbers(config.loss.layers, encoder_of(model))  # raises an error before any work
     with process_state().main_process_first():  # the aligner runs once, in the main process

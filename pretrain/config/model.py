@@ -50,16 +50,18 @@ class ModelConfig(StrictModel):
     @model_validator(mode="after")
     def _heads_divide(self) -> ModelConfig:
         if self.hidden % self.heads:
-            reason = f"{self.hidden} is not a multiple of heads ({self.heads})"
-            raise InputError(reason, keys="hidden", hint=f"use a multiple of {self.heads}", code="conflict")
+            key, reason = "hidden", f"{self.hidden} is not a multiple of heads ({self.heads})"
+            if key not in self.model_fields_set:
+                key, reason = "heads", f"{self.heads} does not divide hidden ({self.hidden})"
+            raise InputError(reason, keys=key, hint=f"set hidden to a multiple of {self.heads}", code="conflict")
         return self
 
     @model_validator(mode="after")
     def _as_xlm(self) -> ModelConfig:
         if self.output == "linear" and self.feed_forward != 4 * self.hidden:
-            reason = f"{self.feed_forward} is not four times hidden ({self.hidden}), which output: linear needs"
-            hint = f"set this key to {4 * self.hidden}, or set output to dense"
-            raise InputError(reason, keys="feed_forward", hint=hint, code="conflict")
+            reason = f"linear needs a feed_forward of four times hidden ({self.hidden}), not {self.feed_forward}"
+            hint = f"set feed_forward to {4 * self.hidden}, or this key to dense"
+            raise InputError(reason, keys="output", hint=hint, code="conflict")
         return self
 
 
@@ -85,16 +87,17 @@ class SharingConfig(StrictModel):
     @field_validator("layers")
     @classmethod
     def _distinct(cls, value: tuple[int, ...]) -> tuple[int, ...]:
-        if len(set(value)) < len(value) or any(layer < 1 for layer in value):
-            reason = f"{list(value)} must be distinct layer numbers of at least 1"
-            raise InputError(reason, hint="name each layer once (the first is 1)", code="range")
+        if low := [layer for layer in value if layer < 1]:
+            raise InputError(f"{low[0]} is not the number of a layer", hint="count layers from 1", code="range")
+        if twice := [layer for layer in value if value.count(layer) > 1]:
+            raise InputError(f"names layer {twice[0]} twice", hint="name each layer once", code="duplicate")
         return tuple(sorted(value))
 
     @model_validator(mode="after")
     def _one_softmax(self) -> SharingConfig:
         if self.embeddings == "separate" and self.softmax == "shared":
             reason = "a shared softmax is not possible with separate embeddings, because the output is tied to them"
-            raise InputError(reason, keys="softmax", hint="leave this key out", code="conflict")
+            raise InputError(reason, keys="softmax", hint="set this key to language", code="conflict")
         if self.softmax is None:
             object.__setattr__(self, "softmax", "language" if self.embeddings == "separate" else "shared")
         return self
@@ -116,6 +119,7 @@ def numbered(layers: Sequence[int], count: int, key: str) -> tuple[int, ...]:
         if not 0 <= number <= count:
             hint = f"use 0 (embeddings) to {count}, or -1 (the last layer) to -{count + 1}"
             raise InputError(f"the model has no layer {layer}", keys=key, hint=hint, code="range")
-    if len(set(numbers)) < len(numbers):
-        raise InputError(f"{list(layers)} names a layer twice", keys=key, hint="name each layer once", code="duplicate")
+    if twice := [number for number in numbers if numbers.count(number) > 1]:
+        reason = f"{list(layers)} names layer {twice[0]} twice"
+        raise InputError(reason, keys=key, hint="name each layer once", code="duplicate")
     return numbers

@@ -89,13 +89,15 @@ class ObjectiveConfig(*reversed(SETTINGS), MaskingConfig):  # type: ignore[misc]
     def _has_terms(self) -> ObjectiveConfig:
         for term in TERMS:
             if term.weight_key and term.name in KINDS[self.kind] and term.name in self.weights:
-                reason = f"the kind {self.kind} reads the weight of the term {term.name} from {term.weight_key}"
-                hint = f"set {term.weight_key}, and leave {term.name} out of weights"
-                raise InputError(reason, keys="weights", hint=hint, code="conflict")
+                reason = (
+                    f"the kind {self.kind} reads the weight of the term {term.name} from objective.{term.weight_key}"
+                )
+                hint = f"set objective.{term.weight_key}, and leave this key out"
+                raise InputError(reason, keys=("weights", term.name), hint=hint, code="conflict")
         if not any(self.terms[term.name] for term in self.on if term.masked):
             *names, last = (term.name for term in TERMS if term.masked)
             reason = f"at least one of {', '.join(names)} and {last} must have a weight above 0"
-            hint = f"write for example {{{'clm' if self.is_causal else 'mlm'}: 1, align: 10}}"
+            hint = "set mlm to 1 for an encoder, or clm to 1 for a decoder"
             raise InputError(reason, keys="weights", hint=hint, code="missing")
         return self
 
@@ -160,9 +162,11 @@ def _check_names() -> None:
     keys = [*taken, *(name for term in TERMS for name in term.settings.model_fields)]
     for what, names in (("kind", kinds), ("key", keys)):
         if twice := [name for name, count in Counter(names).items() if count > 1]:
-            others = ", ".join(f"{name} of {of}" for name, of in plugins.parts("terms", PLUGINS)["plugins"].items())
-            reason, hint = f"two terms have the {what} {twice[0]!r}", f"rename the {what} in the plugin: {others}"
-            raise InputError(reason, keys="objective", hint=hint, code="duplicate")
+            having = [t.name for t in TERMS if twice[0] in (t.kind, t.causal_kind, *t.settings.model_fields)]
+            owners = plugins.parts("terms", PLUGINS.keys() & having)["plugins"]
+            place = f"plugin {' and '.join(f'{name} of {package}' for name, package in owners.items())}"
+            reason, hint = f"two terms have the {what} {twice[0]!r}", f"rename the {what}, or uninstall the package"
+            raise InputError(reason, place, hint=hint, code="duplicate")
 
 
 _check_names()

@@ -22,6 +22,7 @@ from synthlang.model_files import DECODERS
 from synthlang.references import ModelName, OmitDefaultFromHash, SourceSpec, resolved
 from synthlang.smoke import smaller
 from synthlang.vocabularies import ExtendSpec, VocabularySpec
+from synthlang.wording import plural
 
 FORMAT = 2  # raise when training gives other weights for the same config
 OF_WEIGHTS = frozenset(
@@ -77,16 +78,17 @@ class ParallelConfig(StrictModel):
     def _two(cls, value: tuple[str, str]) -> tuple[str, str]:
         if value[0] == value[1]:
             reason = f"the language {value[0]!r} is named twice"
-            raise InputError(reason, hint="name two languages", code="duplicate")
+            raise InputError(reason, hint="name two different languages", code="duplicate")
         return value
 
     @field_validator("sources")
     @classmethod
     def _keeps_lines(cls, value: tuple[str, str]) -> tuple[str, str]:
-        for spec in value:
+        for number, spec in enumerate(value):
             if spec.startswith("text:"):
                 reason = f"{spec} splits lines into sentences, so the two sides would not be parallel"
-                raise InputError(reason, hint=f"write lines:{spec.removeprefix('text:')}", code="conflict")
+                hint = f"write lines:{spec.removeprefix('text:')}"
+                raise InputError(reason, keys=str(number), hint=hint, code="conflict")
         return value
 
 
@@ -169,20 +171,23 @@ class PretrainConfig(StrictModel):
     def _languages_agree(self) -> PretrainConfig:
         given = {"vocabulary": self.vocabulary != VocabularySpec(), "model": self.model != ModelConfig()}
         if self.start is not None and (idle := next((key for key, is_given in given.items() if is_given), None)):
-            reason = f"has no effect beside start, because the checkpoint determines the {idle}"
-            raise InputError(reason, keys=idle, hint="leave this key out", code="conflict")
-        if (self.language is None) == (not self.languages):
-            both = "both language and languages are given" if self.languages else "no language is given"
-            hint = "give either language or languages"
-            raise InputError(both, hint=hint, code="conflict" if self.languages else "missing")
-        for entry in self.all_languages:
+            reason = f"has no effect, because the checkpoint that the run starts from determines the {idle}"
+            raise InputError(reason, keys=idle, hint="leave this key out", code="no_effect")
+        if self.language is not None and self.languages:
+            hint = "leave one of the two keys out"
+            raise InputError("both language and languages are given", keys="languages", hint=hint, code="conflict")
+        if self.language is None and not self.languages:
+            raise InputError("is required", keys="language", hint="add this key, or the key languages", code="missing")
+        for number, entry in enumerate(self.all_languages):
             if not entry.source:
-                reason, hint = f"the language {entry.name} has no source", "set source for the language or for the run"
-                raise InputError(reason, keys="source", hint=hint, code="missing")
+                keys, hint = "source", "add this key"
+                if self.languages:
+                    keys, hint = f"languages.{number}.source", "add this key, or the key source of the run"
+                raise InputError("is required", keys=keys, hint=hint, code="missing")
         names = Counter(entry.name for entry in self.all_languages)
         if twice := [name for name, count in names.items() if count > 1]:
-            reason = f"two languages have the name {twice[0]!r}"
-            hint = "set name for one of the two languages"
+            reason = f"{names[twice[0]]} languages have the name {twice[0]!r}"
+            hint = "give each language its own name (key name)"
             raise InputError(reason, keys="languages", hint=hint, code="duplicate")
         try:
             self.sampling.check(names, self.steps)
@@ -190,7 +195,8 @@ class PretrainConfig(StrictModel):
             raise error.inside("sampling") from error
         for number, pair in enumerate(self.parallel):
             if unknown := [name for name in pair.languages if name not in names]:
-                reason, hint = f"{unknown[0]!r} is not a language of the run", f"name two of {', '.join(names)}"
+                reason = f"{unknown[0]!r} is not a language of the run"
+                hint = f"name two of {', '.join(names)}" if len(names) > 1 else "leave parallel out"
                 raise InputError(reason, keys=("parallel", str(number), "languages"), hint=hint, code="unknown")
         return self
 
@@ -198,12 +204,14 @@ class PretrainConfig(StrictModel):
     def _sharing_fits(self) -> PretrainConfig:
         sharing = self.sharing
         if self.start is None and sharing.layers and max(sharing.layers) > self.model.layers:
-            reason = f"the model has only {self.model.layers} layers, so it has no layer {max(sharing.layers)}"
-            hint = f"use numbers from 1 to {self.model.layers}"
+            reason = (
+                f"the model has only {plural(self.model.layers, 'layer')}, so it has no layer {max(sharing.layers)}"
+            )
+            hint = f"use numbers up to {self.model.layers}"
             raise InputError(reason, keys="sharing.layers", hint=hint, code="range")
         if sharing.separates and len(self.all_languages) == 1:
             reason = "a run with one language cannot have separate parts"
-            raise InputError(reason, keys="sharing", hint="leave sharing out", code="no_effect")
+            raise InputError(reason, keys="sharing", hint="leave this key out", code="no_effect")
         if sharing.softmax == "language":
             self._check_softmax()
         return self
@@ -215,23 +223,30 @@ class PretrainConfig(StrictModel):
             InputError: A term predicts translations, or all languages have the same ids.
         """
         if others := [term.name for term in self.objective.on if term.other_languages]:
-            reason = f"a softmax over one language cannot predict translations (the term {others[0]})"
-            raise InputError(reason, keys="sharing.softmax", hint="use softmax: shared", code="conflict")
+            key = "embeddings" if self.sharing.embeddings == "separate" else "softmax"
+            reason = f"a softmax over the ids of one language cannot predict translations (the term {others[0]})"
+            if key == "embeddings":
+                reason = f"separate embeddings cannot predict translations of another language (the term {others[0]})"
+            hint = f"set this key to shared, or choose an objective without the term {others[0]}"
+            raise InputError(reason, keys=("sharing", key), hint=hint, code="conflict")
         if self.sharing.embeddings == "shared" and self.vocabulary.kind == "joint":
             reason = "the value language has no effect with a joint vocabulary, where all languages have the same ids"
-            raise InputError(reason, keys="sharing.softmax", hint="leave softmax out", code="no_effect")
+            raise InputError(reason, keys="sharing.softmax", hint="leave this key out", code="no_effect")
 
     @model_validator(mode="after")
     def _kind_fits(self) -> PretrainConfig:
         objective, kind = self.objective, self.model.kind
         if self.start is None and objective.is_causal != (kind in DECODERS):
-            reason = "the term clm needs a decoder, but the model is an encoder"
-            hint = f"set this key to {' or '.join(sorted(DECODERS))}"
+            key, reason = "objective", f"the term clm needs a decoder, but model.kind is {kind}"
+            hint = f"set model.kind to {' or '.join(sorted(DECODERS))}"
             if kind in DECODERS:
-                reason, hint = f"{kind} needs the term clm", "set objective.kind to clm, or leave this key out"
-            raise InputError(reason, keys="model.kind", hint=hint, code="conflict")
+                key, reason = "model.kind", f"{kind} is a decoder, which needs the term clm in the objective"
+                hint = "set objective.kind to clm, or leave this key out"
+            raise InputError(reason, keys=key, hint=hint, code="conflict")
         if objective.is_causal and "dict" in objective.terms and objective.dict_target != "switched":
-            reason = f"a decoder can only switch words of its input, so {objective.dict_target} is not possible"
+            reason = (
+                f"{objective.dict_target} is not possible with a decoder, whose term dict switches words of the input"
+            )
             raise InputError(reason, keys="objective.dict_target", hint="set this key to switched", code="conflict")
         return self
 
@@ -239,11 +254,8 @@ class PretrainConfig(StrictModel):
     def _objective_fits(self) -> PretrainConfig:
         if term := self.objective.needing("pairs"):
             if not self.parallel and not self.derived_pairs:
-                reason, hint = (
-                    f"the term {term} needs sentence pairs",
-                    "add a language derived from the source, or sentence pairs under parallel",
-                )
-                raise InputError(reason, keys="objective", hint=hint, code="missing")
+                hint = "add a language derived from the source, or sentence pairs under parallel"
+                raise InputError(f"the term {term} needs sentence pairs", keys="objective", hint=hint, code="missing")
             if self.batch.length % 2:
                 reason = f"{self.batch.length} must be even for the term {term}, which gives each language half a row"
                 raise InputError(reason, keys="batch.length", hint="use an even number", code="conflict")
@@ -263,30 +275,29 @@ class PretrainConfig(StrictModel):
     @model_validator(mode="after")
     def _shards(self) -> PretrainConfig:
         unfit = {
-            "separate parts (sharing)": self.sharing.separates,
-            "precision: float16": self.precision == "float16",
-            "compile: on": self.compile == "on",
+            "separate parts (sharing)": (self.sharing.separates, "remove shard or sharing"),
+            "precision: float16": (self.precision == "float16", "set precision to bfloat16"),
+            "compile: on": (self.compile == "on", "set compile to auto or off"),
         }
-        if self.shard and (what := next((what for what, is_on in unfit.items() if is_on), None)):
-            hint = "use bfloat16" if self.precision == "float16" else "leave one of the two settings out"
-            raise InputError(f"shard cannot be combined with {what}", keys="shard", hint=hint, code="conflict")
+        for what, (is_on, hint) in unfit.items():
+            if self.shard and is_on:
+                raise InputError(f"cannot be combined with {what}", keys="shard", hint=hint, code="conflict")
         return self
 
     @model_validator(mode="after")
     def _sizes_fit(self) -> PretrainConfig:
         if self.model.positions is not None and self.batch.length > self.model.positions:
-            reason = f"{self.batch.length} is more than model.positions ({self.model.positions})"
+            reason = f"{self.model.positions} is less than batch.length ({self.batch.length})"
             hint = "raise model.positions, or lower batch.length"
-            raise InputError(reason, keys="batch.length", hint=hint, code="conflict")
+            raise InputError(reason, keys="model.positions", hint=hint, code="conflict")
         try:
             self.checkpoints.check(self.steps)
         except InputError as error:
             raise error.inside("checkpoints") from error
         if self.checkpoints.select == "best" and not self.validation.every:
             reason = "best needs validation, because the checkpoint is selected by perplexity"
-            raise InputError(
-                reason, keys="checkpoints.select", hint="set validation.every, or set this key to last", code="missing"
-            )
+            hint = "set validation.every to a number above 0, or this key to last"
+            raise InputError(reason, keys="checkpoints.select", hint=hint, code="missing")
         return self
 
     @property
@@ -316,8 +327,9 @@ class PretrainConfig(StrictModel):
                 be split equally.
         """
         if self.processes is not None and processes != self.processes:
-            hint = f"start with accelerate launch --num_processes {self.processes}, or set processes: {processes}"
-            reason = f"the config needs {self.processes} processes, but the launch has {processes}"
+            launch = f"accelerate launch --num_processes {self.processes} -m pretrain.train"
+            hint = f"set this key to {processes}, or start the run, if it is not part of a study, with: {launch} CONFIG"
+            reason = f"{self.processes} is not the number of processes of this launch ({processes})"
             raise InputError(reason, keys="processes", hint=hint, code="conflict")
         try:
             return micro_batches(self.batch.rows, self.batch.accumulation, processes)

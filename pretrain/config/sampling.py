@@ -9,8 +9,9 @@ from pydantic import Field, model_validator
 
 from pretrain.config.steps import check_place, step_of
 from synthlang.config import StrictModel
-from synthlang.errors import InputError
+from synthlang.errors import SHOWN, Code, InputError
 from synthlang.references import OmitDefaultFromHash
+from synthlang.wording import first_few, plural
 
 
 class StageConfig(StrictModel):
@@ -26,7 +27,8 @@ class StageConfig(StrictModel):
         check_place(self.start, "start")
         if not any(self.shares.values()):
             reason = "all shares are 0" if self.shares else "the stage has no shares"
-            raise InputError(reason, keys="shares", hint="give at least one share above 0", code="range")
+            code: Code = "range" if self.shares else "empty"
+            raise InputError(reason, keys="shares", hint="give at least one share above 0", code=code)
         return self
 
     def first_step(self, steps: int) -> int:
@@ -54,10 +56,10 @@ class SamplingConfig(StrictModel):
     @model_validator(mode="after")
     def _one_of_two(self) -> SamplingConfig:
         if self.schedule and self.shares is not None:
-            hint = "leave one of the two out"
+            hint = "leave one of the two keys out"
             raise InputError("both shares and schedule are given", keys="schedule", hint=hint, code="conflict")
         if self.schedule and self.schedule[0].start:
-            reason = f"the first stage starts at {self.schedule[0].start:g}, not at 0"
+            reason = f"the first stage starts at {self.schedule[0].start:.15g}, not at 0"
             raise InputError(reason, keys="schedule.0.start", hint="set this key to 0", code="range")
         return self
 
@@ -75,15 +77,11 @@ class SamplingConfig(StrictModel):
             _check_names(stage.shares, languages, f"schedule.{number}.shares")
             first, where = stage.first_step(steps), f"schedule.{number}.start"
             if first >= steps:
-                reason = f"the stage starts at step {first}, but the run has {steps} steps"
+                reason = f"the stage starts at step {first:,}, but the run has only {plural(steps, 'step')}"
                 raise InputError(reason, keys=where, hint="set an earlier start, or raise steps", code="range")
             if first <= before:
-                reason = (
-                    f"the stage starts at step {first}, which is not after the start of the stage before it ({before})"
-                )
-                raise InputError(
-                    reason, keys=where, hint="set a later start than that of the stage before it", code="conflict"
-                )
+                reason = f"the stage starts at step {first:,}, which is not after the stage before it (step {before:,})"
+                raise InputError(reason, keys=where, hint="set a later start, or remove the stage", code="conflict")
             before = first
 
     def rescaled(self, steps: int, new: int) -> SamplingConfig:
@@ -98,11 +96,7 @@ class SamplingConfig(StrictModel):
 
 def _check_names(shares: Mapping[str, float], languages: Collection[str], where: str) -> None:
     if shares.keys() != set(languages):
-        reason = ", and ".join(
-            [
-                *(f"the language {name!r} has no share" for name in languages if name not in shares),
-                *(f"{name!r} is not a language of the run" for name in shares if name not in languages),
-            ]
-        )
-        hint = f"give a number for each of {', '.join(languages)}"
-        raise InputError(reason, keys=where, hint=hint, code="conflict")
+        missing = [f"the language {name!r} has no share" for name in languages if name not in shares]
+        unknown = [f"{name!r} is not a language of the run" for name in shares if name not in languages]
+        hint = f"name exactly the languages of the run: {', '.join(languages)}"
+        raise InputError(first_few([*missing, *unknown], SHOWN, "; "), keys=where, hint=hint, code="conflict")

@@ -128,7 +128,7 @@ class CheckpointConfig(StrictModel):
             for number, place in enumerate(value):
                 check_place(place, str(number))
             if not value:
-                raise InputError("names no step", hint="give at least one step, or leave at out", code="empty")
+                raise InputError("names no step", hint="give at least one step, or leave this key out", code="empty")
         return value
 
     def steps_at(self, steps: int) -> list[int]:
@@ -149,11 +149,15 @@ class CheckpointConfig(StrictModel):
         """
         if self.archive is not None and self.archive % self.every:
             reason = f"{self.archive} is not a multiple of checkpoints.every ({self.every})"
-            raise InputError(reason, keys="archive", hint=f"use a multiple of {self.every}", code="conflict")
-        late = self.at.first if isinstance(self.at, LogSteps) else max(self.steps_at(steps), default=0)
-        if late > steps:
-            reason = f"names step {late:,}, but the run has {steps:,} steps"
-            raise InputError(reason, keys="at", hint="use earlier steps or shares of the run", code="range")
+            hint = f"use a multiple of {self.every}, or change checkpoints.every"
+            raise InputError(reason, keys="archive", hint=hint, code="conflict")
+        if isinstance(self.at, LogSteps):
+            named = {"at.first": self.at.first}
+        else:
+            named = {f"at.{number}": step_of(place, steps) for number, place in enumerate(self.at or ())}
+        if late := [(key, step) for key, step in named.items() if step > steps]:
+            reason = f"step {late[0][1]:,} is after the last step of the run ({steps:,})"
+            raise InputError(reason, keys=late[0][0], hint=f"use a number up to {steps}", code="range")
 
 
 def micro_batches(rows: int, accumulation: int, processes: int) -> int:
@@ -164,6 +168,7 @@ def micro_batches(rows: int, accumulation: int, processes: int) -> int:
     """
     count = processes * accumulation
     if rows % count:
-        reason = f"{rows} must be a multiple of processes × accumulation = {count}"
-        raise InputError(reason, keys="rows", hint=f"use a multiple of {count}", code="range")
+        reason = f"{rows} is not a multiple of processes × accumulation ({processes} × {accumulation} = {count})"
+        hint = f"use a multiple of {count}, or change accumulation"
+        raise InputError(reason, keys="rows", hint=hint, code="range")
     return count

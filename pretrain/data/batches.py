@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from pretrain.data.batch import Batch, RowGroup, RowSource
 from pretrain.data.masking import Masker
 from pretrain.data.quotas import Draws, Quotas, Stages
-from synthlang.errors import InputError
 from synthlang.rng import key_of, permutation
 
 FIELDS = ("input_ids", "languages", "masked", "labels", "terms", "positions", "valid", "sentences", "samples")
@@ -79,14 +78,8 @@ class Batches:
         self._epochs = [Epochs(seed, which, source.rows) for which, source in enumerate(self.sources)]
 
     def batch(self, step: int, which: int = 0, count: int = 1) -> Batch:
-        """Return micro-batch ``which`` (from 0) of ``count`` equal parts of a step (from 0).
-
-        Raises:
-            InputError: The rows of a step cannot be split into ``count`` equal parts.
-        """
-        if self.rows % count:
-            reason = f"{self.rows} cannot be split into {count} equal parts (processes × batch.accumulation)"
-            raise InputError(reason, keys="batch.rows", hint=f"use a multiple of {count}", code="conflict")
+        """Return micro-batch ``which`` (from 0) of ``count`` equal parts of a step (from 0)."""
+        assert self.rows % count == 0, "the config checks the number of micro-batches"
         assert 0 <= which < count, "micro-batches are counted from 0"
         return self.samples(step * self.rows + np.arange(which, self.rows, count))
 

@@ -17,6 +17,7 @@ from synthlang.progress import Report, silent
 from synthlang.rng import key_of, permutation
 from synthlang.shards import Shards
 from synthlang.vocabularies import Specials
+from synthlang.wording import plural
 
 ALONE = frozenset({"positions", "valid", "sentences"})
 MOST_TOO_LONG = 0.05
@@ -33,7 +34,8 @@ def told_rows(source: RowSource) -> str:
     if source.too_long <= MOST_TOO_LONG * source.size:
         return line
     share = f"{100 * source.too_long / source.size:.0f} % of {source.size:,}"
-    return f"warning: {line}; {share} do not fit into a row; raise batch.length"
+    row = "a row" if len(source.languages) == 1 else "half a row"
+    return f"warning: {line}; {share} do not fit into {row}; raise batch.length"
 
 
 class StreamRows:
@@ -67,7 +69,7 @@ class StreamRows:
         tokens = int(self._starts[-1])
         self.rows = tokens // (length - 1) if len(shards.tokens) else 0
         if self.rows == 0:
-            reason = f"{tokens} tokens do not fill one row of length {length}"
+            reason = f"the text has {plural(tokens, 'token')}, but a row of length {length} needs {length - 1}"
             raise InputError(reason, f"language {name}", hint="lower batch.length, or give more text", code="range")
         self.size = len(shards)
         self.counts = {"tokens left over": tokens - self.rows * (length - 1)}
@@ -136,7 +138,8 @@ class SentenceRows:
         self.size, self.too_long = len(shards), int((lengths + 2 > length).sum())
         empty = int((lengths == 0).sum()) if alone else 0
         if self.too_long + empty == len(shards):
-            reason = f"none of the {len(shards)} sentences fits into a row of length {length}"
+            counts = f"sentences: {len(shards):,}; over {length - 2} tokens: {self.too_long:,}; empty: {empty:,}"
+            reason = f"no sentence is usable ({counts})"
             hint = "raise batch.length" if self.too_long else "give sentences with words"
             raise InputError(reason, f"language {name}", hint=hint, code="range")
         task = f"pack {name}"
@@ -225,7 +228,7 @@ class ParallelRows:
         empty: Number of drawn pairs that were left out because a side has no token.
 
     Raises:
-        InputError: The length is odd, or no drawn pair is usable.
+        InputError: No drawn pair is usable.
     """
 
     term = "tlm"
@@ -243,9 +246,7 @@ class ParallelRows:
         causal: bool = False,
         turned: bool = False,
     ) -> None:
-        if length % 2:
-            reason = f"{length} must be even for TLM, which gives each language half a row"
-            raise InputError(reason, keys="batch.length", hint="use an even number", code="conflict")
+        assert length % 2 == 0, "the config checks the length of rows of pairs"
         self.length, self.specials, self.name = length, specials, name
         self.half, self.causal = length // 2, causal
         first, second = (1, 0) if turned else (0, 1)
@@ -282,11 +283,11 @@ class ParallelRows:
         }
         usable: NDArray[np.int64] = drawn[fits & ~empty]
         if not len(usable):
-            reason = (
-                f"TLM has no usable sentence pair: {len(drawn)} of {len(pairs)} were drawn, of which {self.too_long} "
-                f"have a side of over {self.half - 2} tokens (half a row) and {self.empty} have an empty side"
-            )
-            hint = "raise batch.length, or give more sentence pairs"
+            counts = f"over {self.half - 2} tokens on a side: {self.too_long:,}; with an empty side: {self.empty:,}"
+            reason = f"no sentence pair is usable (pairs: {len(pairs):,}; drawn: {len(drawn):,}; {counts})"
+            hint = "raise objective.tlm_rate, or give more sentence pairs"
+            if len(drawn):
+                hint = "raise batch.length" if self.too_long else "give pairs without an empty side"
             raise InputError(reason, f"languages {self.name}", hint=hint, code="empty")
         return usable
 

@@ -16,10 +16,11 @@ from pretrain.model.from_xlm import bert_config, bert_names
 from pretrain.model.hf_names import ARCHITECTURES
 from pretrain.model.kinds import KINDS, kind_of
 from pretrain.model.language_model import LanguageModel
+from synthlang.config_errors import show_value
 from synthlang.errors import InputError
 from synthlang.vocabularies import Extension
 from synthlang.vocabularies.xlm_tokenizer import XLM
-from synthlang.wording import first_few
+from synthlang.wording import first_few, plural
 
 
 def from_hf(
@@ -101,11 +102,11 @@ def check_start(name: str, length: int, layers: Sequence[int], is_causal: bool =
         raise InputError(f"{name} is a run, not a single model", keys="start.model", hint=hint, code="type")
     config = _config(base, name)
     check_weights(base)
+    check_kind(name, kind_of(config.model_type).model.causal, is_causal)
     if config.model_type == XLM:
         reason = f"{name} has the architecture {XLM}, which can be probed and fine-tuned but not pretrained further"
         hint = f"name a model whose model_type is one of {', '.join(ARCHITECTURES)}"
         raise InputError(reason, keys="start.model", hint=hint, code="unsupported")
-    check_kind(name, kind_of(config.model_type).model.causal, is_causal)
     check_size(name, config.num_hidden_layers, layers)
     check_length(name, positions_of(config), length)
 
@@ -120,10 +121,11 @@ def check_kind(name: str, is_decoder: bool, is_causal: bool) -> None:
             is causal.
     """
     if is_decoder != is_causal:
-        reason, hint = f"the term clm needs a decoder, but {name} is an encoder", "name a decoder, such as a GPT-2"
+        reason = f"the term clm needs a decoder, but {name} is an encoder"
+        hint = "start from a decoder, such as a GPT-2, or choose an objective without clm"
         if is_decoder:
-            reason, hint = f"{name} is a decoder, which needs the term clm", "set objective.kind to clm"
-        raise InputError(reason, keys="start.model", hint=hint, code="conflict")
+            reason, hint = f"lacks the term clm, which the decoder {name} needs", "set objective.kind to clm"
+        raise InputError(reason, keys="objective", hint=hint, code="conflict")
 
 
 def check_size(name: str, count: int, layers: Sequence[int]) -> None:
@@ -133,8 +135,8 @@ def check_size(name: str, count: int, layers: Sequence[int]) -> None:
         InputError: A layer does not exist.
     """
     if max(layers, default=0) > count:
-        reason = f"{name} has only {count} layers, so it has no layer {max(layers)}"
-        raise InputError(reason, keys="sharing.layers", hint=f"use numbers from 1 to {count}", code="range")
+        reason = f"{name} has only {plural(count, 'layer')}, so it has no layer {max(layers)}"
+        raise InputError(reason, keys="sharing.layers", hint=f"use numbers up to {count}", code="range")
 
 
 def positions_of(config: Any) -> int:
@@ -159,7 +161,7 @@ def check_length(name: str, positions: int, length: int | None) -> None:
     """
     if length is not None and length > positions:
         reason = f"rows of {length} tokens exceed the {positions} positions of {name}"
-        raise InputError(reason, keys="batch.length", hint=f"use at most {positions}", code="range")
+        raise InputError(reason, keys="batch.length", hint=f"set this key to at most {positions}", code="range")
 
 
 def _config(base: Base, name: str) -> Any:
@@ -171,16 +173,18 @@ def _config(base: Base, name: str) -> Any:
     config = base.config
     if config.model_type not in (known := [name for kind in KINDS.values() for name in kind.architectures]):
         hint = f"name a model whose model_type is one of {', '.join(known)}"
-        raise InputError(f"the model type {config.model_type} is not supported", name, hint=hint, code="unsupported")
+        raise InputError(
+            f"{config.model_type} is not supported", name, keys="model_type", hint=hint, code="unsupported"
+        )
     for key, needed in kind_of(config.model_type).needed.items():
         found = getattr(config, key, needed)
         if found != needed:
-            reason = f"the model has {key} {found!r}, but only models with {key} {needed!r} can be read"
-            raise InputError(reason, name, hint="use another model", code="unsupported")
+            reason = f"is {show_value(found)}, but only models with {show_value(needed)} can be read"
+            raise InputError(reason, name, keys=key, hint="use another model", code="unsupported")
     ends = kind_of(config.model_type).model.causal and isinstance(config.eos_token_id, int)
     if config.pad_token_id is None and not ends:
-        hint = "set pad_token_id in config.json to the id of the padding token"
-        raise InputError("the model has no pad_token_id", name, hint=hint, code="missing")
+        hint = "set this key in config.json to the id of the padding token"
+        raise InputError("is not set", name, keys="pad_token_id", hint=hint, code="missing")
     return config
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from torch import Tensor
 
+from synthlang.config_errors import show_value
 from synthlang.errors import InputError
 
 LANGUAGES = "language_embeddings"
@@ -81,8 +82,8 @@ def bert_config(config: Any, name: str) -> Any:
 
     for key, needed in NEEDED.items():
         if (found := getattr(config, key)) != needed:
-            reason = f"the model has {key} {found!r}, but only models with {key} {needed!r} can be read"
-            raise InputError(reason, name, hint="use another model", code="unsupported")
+            reason = f"is {show_value(found)}, but only models with {show_value(needed)} can be read"
+            raise InputError(reason, name, keys=key, hint="use another model", code="unsupported")
     return BertConfig(
         vocab_size=config.vocab_size,
         hidden_size=config.emb_dim,

@@ -36,7 +36,7 @@ class Texts(Protocol):
         """Return rows of sentence pairs, of which a ``share`` is drawn.
 
         Raises:
-            InputError: The run has no sentence pairs.
+            InputError: No pair that is drawn is usable.
         """
         ...
 

@@ -58,7 +58,7 @@ class AdjustStage(ModelStage):
         inputs.check_pairs(config.texts, config.data)
         micro_batches(config.rows, config.accumulation, 1)
         if (limits := known.limits()) is not None:
-            check_adjusted(config.model, limits.causal)
+            check_adjusted(limits.causal)
             numbered(config.loss.layers, limits.layers, "loss.layers")
             config.data.longest(limits.positions)
         if isinstance(self.model, PretrainStage):
