@@ -174,7 +174,7 @@ def pair_credits(
     """
     if k < 1 or chunk < 1:
         reason = f"k and chunk must be at least 1, not {k} and {chunk}"
-        raise InputError(reason, hint="give larger numbers", code="range")
+        raise InputError(reason, code="range")
     found = nearest(parent, derived, pairs, barred=shared, k=k, tile=chunk, report=report, names=names)
     words, both = pairs.cpu().long(), (found.forward, found.backward)
     cosine, csls = (

@@ -290,7 +290,7 @@ def load_model(base: Base) -> PreTrainedModel:
     missing = sorted(info["missing_keys"])
     if missing:
         reason = f"lacks weights of a language model, which would be random: {first_few(missing, 3)}"
-        hint = "use a checkpoint that was saved with its output layers"
+        hint = "use the checkpoint of a language model with all of its weights and its own config.json"
         raise InputError(reason, base.folder, hint=hint, code="missing")
     loaded: PreTrainedModel = model
     return loaded

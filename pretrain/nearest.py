@@ -119,7 +119,7 @@ def nearest(
     """
     if k < 1 or tile < 1 or top < 0:
         reason = f"k and tile must be at least 1 and top at least 0, not {k}, {tile} and {top}"
-        raise InputError(reason, hint="give larger numbers", code="range")
+        raise InputError(reason, code="range")
     device = x.device if isinstance(x, Tensor) else torch.device("cpu")
     with full_precision(device.type):
         left, right = Rows(x, device, names[0]), Rows(y, device, names[1])

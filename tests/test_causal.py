@@ -390,7 +390,7 @@ def test_a_run_starts_from_a_gpt2_and_exports_its_tokenizer(tmp_path):
     assert not torch.equal(exported.transformer.wte.weight, theirs.transformer.wte.weight)
     assert json.loads((export / "config.json").read_text())["eos_token_id"] == 0
     wrong = parse(PretrainConfig, {**settings, "objective": {"kind": "mlm"}})
-    assert refused(prepare, wrong, Store(tmp_path / "store")) == ("start.model", "conflict")
+    assert refused(prepare, wrong, Store(tmp_path / "store")) == ("objective", "conflict")
     both = {"kind": "sum", "weights": {"clm": 1.0, "mlm": 1.0}}  # masks would look like ends of texts
     masked = parse(PretrainConfig, {**settings, "objective": both})
     assert refused(prepare, masked, Store(tmp_path / "store")) == ("objective.weights", "conflict")

@@ -72,6 +72,7 @@ CASES: list[tuple[dict[str, Any], str, str | None]] = [
     ({"adjust": NO_PROGRAM}, "adjust.pairs.x", None),
     ({"adjust": {"pairs": {"x": {**DERIVED, "left": "inv"}}}}, "adjust.pairs.x", "unknown"),
     ({"adjust": ADJUST, "pretrain__objective": {"kind": "xlm"}}, "adjust", "unsupported"),
+    ({**DECODER, **adjust()}, "adjust", "unsupported"),
     (adjust(loss={"layers": [9]}), "adjust.loss.layers", "range"),
     (adjust(data={"length": 1000}), "adjust.data.length", "range"),
     (adjust(rows=3, accumulation=2), "adjust.rows", "range"),

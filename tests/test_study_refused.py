@@ -154,7 +154,7 @@ def test_settings_of_a_study(values, keys, code):
         ({"grid": {"product": {"pretrain.start.model": ["a"]}}}, "pretrain.start.model", "conflict"),
         ({"grid": {"product": {"pretrain.start": [{"model": "a"}]}}}, "pretrain.start.model", "conflict"),
         ({"pretrain": None, "model": "bert"}, "init_from", "no_effect"),
-        ({"pretrain__vocabulary": {"size": 400}}, "pretrain.vocabulary", "conflict"),
+        ({"pretrain__vocabulary": {"size": 400}}, "pretrain.vocabulary", "no_effect"),
     ],
 )
 def test_settings_of_an_initial_model(values, keys, code):

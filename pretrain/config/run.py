@@ -266,6 +266,8 @@ class PretrainConfig(StrictModel):
                 hint = "name a file of translations in dictionary.path"
                 if self.start is None:
                     hint = f"use a transliterated language with vocabulary.kind copied, or {hint}"
+                if len(self.all_languages) == 1:
+                    hint = f"add a second language, or choose an objective without the term {term}"
                 raise InputError(f"the term {term} needs a dictionary", keys="objective", hint=hint, code="missing")
         if term and not self.dictionary.coverage:
             reason = f"a share of 0 gives an empty dictionary, but the term {term} needs word pairs"
