@@ -30,7 +30,7 @@ CPU = torch.device("cpu")
     ("main", "arguments", "said"),
     [
         (synthlang.main, ["--quick", "--text", "none.txt"], "error: none.txt: no such file or folder ("),
-        (pretrain.main, ["--steps", "3", "--warmup", "3"], "--steps more than --warmup"),
+        (pretrain.main, ["--steps", "3", "--warmup", "3"], "--steps (3) must be more than --warmup"),
         (pretrain.main, ["--shape", "huge"], "error: argument --shape"),
         (probes.main, ["--probe", "alignment", "--n", "-1"], "at least 1"),
     ],

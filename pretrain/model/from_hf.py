@@ -173,18 +173,16 @@ def _config(base: Base, name: str) -> Any:
     config = base.config
     if config.model_type not in (known := [name for kind in KINDS.values() for name in kind.architectures]):
         hint = f"name a model whose model_type is one of {', '.join(known)}"
-        raise InputError(
-            f"{config.model_type} is not supported", name, keys="model_type", hint=hint, code="unsupported"
-        )
+        raise InputError(f"the model_type {config.model_type} is not supported", name, hint=hint, code="unsupported")
     for key, needed in kind_of(config.model_type).needed.items():
         found = getattr(config, key, needed)
         if found != needed:
-            reason = f"is {show_value(found)}, but only models with {show_value(needed)} can be read"
-            raise InputError(reason, name, keys=key, hint="use another model", code="unsupported")
+            reason = f"the model has {key}: {show_value(found)}, but only {key}: {show_value(needed)} can be read"
+            raise InputError(reason, name, hint="use another model", code="unsupported")
     ends = kind_of(config.model_type).model.causal and isinstance(config.eos_token_id, int)
     if config.pad_token_id is None and not ends:
-        hint = "set this key in config.json to the id of the padding token"
-        raise InputError("is not set", name, keys="pad_token_id", hint=hint, code="missing")
+        hint = "set pad_token_id in its config.json to the id of the padding token"
+        raise InputError("the model has no pad_token_id", name, hint=hint, code="missing")
     return config
 
 

@@ -82,8 +82,8 @@ def bert_config(config: Any, name: str) -> Any:
 
     for key, needed in NEEDED.items():
         if (found := getattr(config, key)) != needed:
-            reason = f"is {show_value(found)}, but only models with {show_value(needed)} can be read"
-            raise InputError(reason, name, keys=key, hint="use another model", code="unsupported")
+            reason = f"the model has {key}: {show_value(found)}, but only {key}: {show_value(needed)} can be read"
+            raise InputError(reason, name, hint="use another model", code="unsupported")
     return BertConfig(
         vocab_size=config.vocab_size,
         hidden_size=config.emb_dim,
