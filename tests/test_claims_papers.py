@@ -175,13 +175,13 @@ tables: {table1: {title: T, printed: here, blocks: [
 """
 BLOCK = "tables.table1.blocks.0"
 REFUSED = [
-    ("method: A}, values", "method: a}, values", "tables.table1.method", "unknown"),
+    ("method: A}, values", "method: a}, values", BLOCK, "unknown"),
     ("values: [1]", "values: [1, 2]", f"{BLOCK}.rows.0.values", "range"),
     ("values: [1]", "values: [1], marked: [true]", f"{BLOCK}.rows.0.tested_against", "missing"),
     ("measure: zs", "measure: accuracy", f"{BLOCK}.measure", "unknown"),
     ("values: [1]", "values: [.nan]", f"{BLOCK}.rows.0.values.0", "range"),
-    ("{where: {task: pos}}", "{where: {task: pos}, average: {pair: [x]}}", "tables.table1.pair", "unknown"),
-    ("measure: zs, ", "measure: zs, against: {method: C}, ", "tables.table1.method", "unknown"),
+    ("{where: {task: pos}}", "{where: {task: pos}, average: {pair: [x]}}", BLOCK, "unknown"),
+    ("measure: zs, ", "measure: zs, against: {method: C}, ", BLOCK, "unknown"),
     ("method: B}, values: [null]", "method: A}, values: [2]", "tables.table1", "duplicate"),
     ("labels: {method: [A, B], task: [pos]}", "labels: {}", "labels", "range"),
 ]

@@ -62,26 +62,29 @@ claims:
 ORDER = "{measure: zs, along: [{method: A}, {method: B}], direction: rising}"
 CORRELATE = "{x: {measure: zs}, y: {measure: sup}, over: [size], expect: positive}"
 ENTRY = "claims.0.compare.0"
-AXIS = "claims.one"
+CLAIM_PLACE = "claims.0"
 REFUSED = [
-    ("{method: B}", "{method: C}", f"{AXIS}.method", "unknown"),
+    ("{method: B}", "{method: C}", CLAIM_PLACE, "unknown"),
     ("relation: greater", "relation: equivalent, margin: 0", f"{ENTRY}.margin", "range"),
     # points of a score are no default margin of a probe's measure
     ("zs, left: {where: {method: A}}, right: {where: {method: B}}, relation: greater",
      "'probe:x', left: {where: {method: A}}, right: {where: {method: B}}, relation: non_inferior",
      f"{ENTRY}.margin", "missing"),
-    ("{method: B}}", "{method: B}, exclude_axes: [size]}", f"{AXIS}.size", "unknown"),
-    (", right: {where: {method: B}}", "", f"{ENTRY}.right", "missing"),
-    ("relation: greater", "relation: greater, value: 1", f"{ENTRY}.right", "conflict"),
+    ("{method: B}}", "{method: B}, exclude_axes: [size]}", CLAIM_PLACE, "unknown"),
+    (", right: {where: {method: B}}", "", ENTRY, "missing"),
+    ("relation: greater", "relation: greater, value: 1", ENTRY, "conflict"),
     ("compare: [", f"order: [{ORDER}], compare: [", "claims.0.order.0.along", "range"),
     ("compare: [", f"correlate: {CORRELATE}, compare: [", "claims.0", "conflict"),
-    ("measure: zs, left", "measure: zs, for_each: {task: [pos]}, left", f"{ENTRY}.for_each", "duplicate"),
-    ("where: {task: pos}", "for_each: {task: [qa]}", f"{AXIS}.task", "unknown"),
-    ("right: {where", "right: {minus: {where: {method: A}}, where", f"{ENTRY}.minus", "conflict"),
+    ("measure: zs, left", "measure: zs, for_each: {task: [pos]}, left", f"{ENTRY}.for_each.task", "duplicate"),
+    ("where: {task: pos}", "for_each: {task: [qa]}", CLAIM_PLACE, "unknown"),
+    ("right: {where", "right: {minus: {where: {method: A}}, where", f"{ENTRY}.right.minus", "conflict"),
+    ("left: {where: {method: A}}, right: {where: {method: B}}", "left: {minus: {}}, value: 1", f"{ENTRY}.left.minus",
+     "conflict"),
+    ("relation: greater", "relation: greater, margin: -1", f"{ENTRY}.margin", "range"),
     ("{method: A}}, right: {where: {method: B}}",
-     "{method: A}, minus: {where: {method: C}}}, right: {where: {method: B}, minus: {}}", f"{AXIS}.method", "unknown"),
+     "{method: A}, minus: {where: {method: C}}}, right: {where: {method: B}, minus: {}}", CLAIM_PLACE, "unknown"),
     ("relation: greater", "relation: greater, above_floor: [{measure: delta}]", f"{ENTRY}.above_floor.0", "conflict"),
-    ("relation: greater", "relation: greater, above_floor: [{where: {method: C}}]", f"{AXIS}.method", "unknown"),
+    ("relation: greater", "relation: greater, above_floor: [{where: {method: C}}]", CLAIM_PLACE, "unknown"),
     ("source: S", "source: S, fixed: {date: yesterday, reason: R.}", "claims.0.fixed.date", "type"),
     ("source: S", "source: S, tested_on: {tiny: Thai}", "claims.0.tested_on.tiny", "unknown"),
     ("measure: zs, ", "measure: zs, instead: sup, fallback_measure: zs, ", f"{ENTRY}.instead", "duplicate"),
@@ -107,12 +110,12 @@ OF_METHOD = OVER.replace("size", "method")
 @pytest.mark.parametrize(
     ("text", "place", "code"),
     [
-        (CLAIM + CLAIM.split("claims:")[1], "claims", "duplicate"),
-        (OVER, "claims.o.size", "unknown"),
-        (OVER.replace("size", "layer"), "claims.0.correlate.layer", "conflict"),
+        (CLAIM + CLAIM.split("claims:")[1], "claims.1.id", "duplicate"),
+        (OVER, "claims.0", "unknown"),
+        (OVER.replace("size", "layer"), "claims.0.correlate", "conflict"),
         (OF_METHOD.replace("expect", "restrict_to: {size: [a]}, expect"),
-         "claims.0.correlate.restrict_to", "no_effect"),
-        (OF_METHOD.replace("expect", "restrict_to: {method: [C]}, expect"), "claims.o.method", "unknown"),
+         "claims.0.correlate.restrict_to.size", "no_effect"),
+        (OF_METHOD.replace("expect", "restrict_to: {method: [C]}, expect"), "claims.0", "unknown"),
     ],
 )  # fmt: skip
 def test_claims_twice_and_over_no_axis(text, place, code, tmp_path):
@@ -130,9 +133,11 @@ def test_messages(tmp_path):
     (tmp_path / "mine.yaml").write_text(GOOD)
     path = tmp_path / "claims.yaml"
     for old, new, text in (
-        ("{method: B}", "{method: C}", "claims.one.method: the axis has no label 'C' in the paper; choose one of A, B"),
-        ("relation: greater", "relation: equivalent, margin: 0",
-         "claims.0.compare.0.margin: must be above 0 for equivalent; give a margin in the unit of the measure"),
+        ("{method: B}", "{method: C}",
+         "claims.0: names the label 'C' of the axis 'method', which the labels of the paper do not have; "
+         "allowed: A, B"),
+        ("relation: greater", "relation: equivalent, margin: -1",
+         "claims.0.compare.0.margin: must be above 0 for equivalent, not -1; give a margin in the unit of the measure"),
     ):  # fmt: skip
         path.write_text(CLAIM.replace(old, new))
         assert str(refusal(read_claims, path)) == f"{path}: {text}"

@@ -194,9 +194,9 @@ WRONG = [
     ("transfer full", "full is not a pretraining run, so its languages are not known"),
     ("transfer run --set fine_tune.epoch=1", "transfer: fine_tune.epoch: unknown key; did you mean epochs?"),
     ("report out store", "store: is not a study folder"),
-    ("findings new", "new: no study is archived in this folder"),
+    ("findings new", "new: has no folder 'studies' with an archived study"),
     ("findings new --archive store", "store: is not a study folder"),
-    ("findings new --archive out --out t.txt", "t.txt: was not written by synthlang findings"),
+    ("findings new --archive out --out t.txt", "t.txt: lacks the note that it was written by synthlang findings"),
     ("study c.yaml --out new", "name: is required"),
     (STARTED + " --executor cloud", "--executor: unknown executor 'cloud'"),
 ]

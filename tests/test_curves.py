@@ -146,7 +146,7 @@ def test_without_curve_a_claim_reads_the_selected_checkpoint() -> None:
 def test_a_side_has_the_curve_of_its_entry_and_scores_have_none() -> None:
     entry = compared("area", left={"where": {"objective": "A"}, "curve": "final"}).compare
     assert entry is not None and [one.curve for one in entry[0].quantities()] == ["final", "area"]
-    assert refused(compared, "area", measure="delta") == ("measure", "no_effect")
+    assert refused(compared, "area", measure="delta") == ("", "no_effect")
     assert refused(compared, "middle")[1] in ("unknown", "type")
 
 
@@ -189,4 +189,4 @@ def test_a_report_without_thresholds_has_areas_and_final_values(tmp_path: Path) 
 def test_a_threshold_that_was_damaged_is_refused(tmp_path: Path) -> None:
     folder = make_grid(tmp_path, {"objective": ["A", "B"]}, steps=(100, 200))
     change(folder, config={"thresholds": {PATH: {"at_least": "high"}}})
-    assert refused(report, folder) == (f"thresholds.{PATH}.at_least", "type")
+    assert refused(report, folder) == (f"study.json config.thresholds.{PATH}.at_least", "type")

@@ -227,7 +227,7 @@ def test_cells_that_differ_in_seeds_are_kept_by_what_differs(tmp_path):
     assert {tuple(cell["overrides"]) for cell in written if "like" in cell} == {("pretrain.pretrain.seed",)}
     assert [cell.overrides for cell in read_study(kept.folder).cells] == [cell["overrides"] for cell in cells_of(run)]
     change(kept.folder, cells=written[1:])
-    assert refused(read_study, kept.folder) == ("study.json", "format")
+    assert refused(read_study, kept.folder) == ("study.json cells", "format")
 
 
 def test_measures_that_a_claim_reads_are_kept(tmp_path):
@@ -368,9 +368,10 @@ def pending(run: Path) -> None:
 
 UNFIT = [
     (lambda run: (run / "results.parquet").unlink(), "results.parquet", "missing"),
-    (lambda run: change(run, config={"claims": ["mine.yaml"]}), "", "unsupported"),
-    (lambda run: change(run, config={"paper": "my.yaml/first"}), "", "unsupported"),
-    (lambda run: change(run, name="…", config={}), "bad name", "format"),
+    (lambda run: change(run, config={"claims": ["mine.yaml"]}), "study.json config.claims", "unsupported"),
+    (lambda run: change(run, config={"claims": ["nobody"]}), "study.json config.claims", "unknown"),
+    (lambda run: change(run, config={"paper": "my.yaml/first"}), "study.json config.paper", "unsupported"),
+    (lambda run: change(run, name="…", config={}), "study.json name", "format"),
 ]
 
 
@@ -393,8 +394,9 @@ def test_a_part_of_other_settings_is_not_mixed_with_what_is_kept(stage, project,
     change(other, cells=[{**first, "keys": first["keys"] | keys}, *rest])
     error = refusal(archive_studies, [other], project / STUDIES)
     assert str(error) == (
-        f"{other}: 1 of 24 cells have not run, and the archived cell MLM, trans, 0 has other settings; "
-        "finish the study first"
+        f"{other}: the study is not finished (1 of 24 cells is not run), and the cell 'MLM, trans, 0', which is "
+        "archived under the same name, has other settings here or is not a cell here; finish the study, which then "
+        "replaces the archived one"
     )
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     (folder / "results.parquet").write_bytes(b"PAR1")
@@ -403,11 +405,13 @@ def test_a_part_of_other_settings_is_not_mixed_with_what_is_kept(stage, project,
 
 WRONG_TEXTS = [
     (READINGS, "align_mln: {text: [x]}", "align_mln", "unknown"),
-    (READINGS, "align_mlm: {figures: [table3, steps]}", "align_mlm", "unknown"),
-    (READINGS, "align_mlm: {figures: [delta of table4]}", "align_mlm", "unknown"),
-    (READINGS, "align_mlm: {line: [x]}", "readings.align_mlm.line", "unknown"),
+    (READINGS, "align_mlm: {figures: [table3, steps]}", "align_mlm.figures", "unknown"),
+    (READINGS, "align_mlm: {figures: [delta of table4]}", "align_mlm.figures", "unknown"),
+    (READINGS, "align_mlm: {line: [x]}", "align_mlm.line", "unknown"),
     (OVERVIEW, "papers: {align_mlm: {alt: " + "x" * 251 + "}}", "papers.align_mlm.alt", "range"),
     (OVERVIEW, "results: [{title: x}]", "results.0.study", "missing"),
+    (OVERVIEW, "papers: {align_mlm: {figure: table9}}", "papers.align_mlm.figure", "unknown"),
+    (OVERVIEW, "results: [{title: x, study: y, text: z, figure: delta}]", "results.0.figure", "unknown"),
 ]
 
 

@@ -422,7 +422,7 @@ def test_what_is_no_table_of_a_study_is_an_error(study: Path, name: str) -> None
     for changes, place, code in (
         (None, path.name, "format"),
         ({"cell": ["a"]}, path.name, "missing"),
-        (table | {"labels": ["{,"]}, f"{path.name} row 1", "format"),
+        (table | {"labels": ["{,"]}, f"{path.name} row 1.labels", "format"),
         (table | numbers, f"{path.name} {next(iter(numbers))}", "type"),
     ):
         if changes is None:

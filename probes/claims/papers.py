@@ -26,7 +26,8 @@ from pydantic import Field, PrivateAttr, field_validator, model_validator
 from probes.claims.spec import Average, AxisLabels, Claim, Quantity, Where, check_labels, check_measure, check_quantity
 from synthlang.catalogue import load_yaml, whole_file
 from synthlang.config import StrictModel, load
-from synthlang.errors import InputError
+from synthlang.errors import InputError, did_you_mean
+from synthlang.wording import plural
 
 
 class Marking(NamedTuple):
@@ -84,11 +85,11 @@ class _Row(StrictModel):
     @model_validator(mode="after")
     def _marks_fit(self) -> _Row:
         if (self.marked is None) != (self.tested_against is None):
-            missing = "marked" if self.marked is None else "tested_against"
-            hint = "give both keys or none"
-            raise InputError("marked and tested_against need each other", keys=missing, hint=hint, code="missing")
+            missing, given = ("marked", "tested_against") if self.marked is None else ("tested_against", "marked")
+            hint = f"add this key, or delete {given}"
+            raise InputError(f"is required, because {given} is given", keys=missing, hint=hint, code="missing")
         if self.marked is not None and len(self.marked) != len(self.values):
-            reason = f"has {len(self.marked)} entries for {len(self.values)} values"
+            reason = f"has {plural(len(self.marked), 'mark')} for {plural(len(self.values), 'value')}"
             raise InputError(reason, keys="marked", hint="give true or false for each value", code="range")
         return self
 
@@ -115,12 +116,12 @@ class _Block(StrictModel):
     def _rows_fit_columns(self) -> _Block:
         for number, row in enumerate(self.rows):
             if len(row.values) != len(self.columns):
-                reason = f"has {len(row.values)} values for {len(self.columns)} columns"
-                raise InputError(
-                    reason, keys=["rows", str(number), "values"], hint="give one for each column", code="range"
-                )
+                reason = f"has {plural(len(row.values), 'value')} for {plural(len(self.columns), 'column')}"
+                hint = "give a number or null for each column"
+                raise InputError(reason, keys=["rows", str(number), "values"], hint=hint, code="range")
         if self.measure is None and any(column.measure is None for column in self.columns):
-            raise InputError("is required", keys="measure", hint="set it here, or for each column", code="missing")
+            hint = "set this key, or the measure of each column"
+            raise InputError("is required", keys="measure", hint=hint, code="missing")
         return self
 
     def numbers(self, block: int) -> Iterator[PaperNumber]:
@@ -199,13 +200,14 @@ class Paper(StrictModel):
                     for one in (quantity, number.against, number.marking and number.marking.against):
                         check_quantity(one or quantity, self.labels)
                 except InputError as error:
-                    raise error.inside("tables", name) from error
+                    raise error.inside("tables", name, "blocks", str(number.column[0])) from error
                 where = frozenset(quantity.where.items())
                 key = where, quantity.measure, repr(quantity.average), number.against is not None
                 if key in seen:
                     labels = ", ".join(f"{axis} {label}" for axis, label in quantity.where.items())
-                    reason = f"the table has two values of {quantity.measure} for {labels or 'the whole table'}"
-                    raise InputError(reason, keys=["tables", name], hint="delete one of them", code="duplicate")
+                    reason = f"has two values of {quantity.measure}{f' for {labels}' if labels else ''}"
+                    hint = "delete one of these values, or correct its where"
+                    raise InputError(reason, keys=["tables", name], hint=hint, code="duplicate")
                 seen.add(key)
         return self
 
@@ -226,11 +228,10 @@ class _ClaimsFile(About):
     @model_validator(mode="after")
     def _ids_differ(self) -> _ClaimsFile:
         seen = set()
-        for claim in self.claims:
+        for number, claim in enumerate(self.claims):
             if claim.id in seen:
-                raise InputError(
-                    f"two claims are called {claim.id!r}", keys="claims", hint="rename one of them", code="duplicate"
-                )
+                reason, keys = f"{claim.id!r} is also the id of an earlier claim", ["claims", str(number), "id"]
+                raise InputError(reason, keys=keys, hint="give one of the claims another id", code="duplicate")
             seen.add(claim.id)
         return self
 
@@ -274,7 +275,7 @@ def read_tables(name: str, folder: Path | None = None) -> tuple[PaperTable, ...]
     paper, table = _paper_and_table(name)
     tables = read_paper(paper, folder).tables
     if table is not None and table not in tables:
-        hint = f"choose one of {', '.join(tables)}"
+        hint = f"{did_you_mean(table, tables)}choose one of {', '.join(tables)}"
         raise InputError(f"{paper} has no table {table!r}", keys="paper", hint=hint, code="unknown")
     return tuple(tables.values()) if table is None else (tables[table],)
 
@@ -329,11 +330,11 @@ def _claims(path: Path, _versions: tuple[tuple[int, ...], ...]) -> tuple[Claim, 
     content = load(_ClaimsFile, path)
     if content.paper is not None:
         labels = read_paper(content.paper, path.parent).labels
-        for claim in content.claims:
+        for number, claim in enumerate(content.claims):
             try:
                 _check_claim(claim, labels)
             except InputError as error:
-                raise error.inside("claims", claim.id, path=path) from error
+                raise error.inside("claims", str(number), path=path) from error
     return tuple(content.claims)
 
 

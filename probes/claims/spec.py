@@ -28,6 +28,7 @@ from probes.results.curves import CurveSummary
 from probes.statistics import CorrelationKind
 from synthlang.config import StrictModel, renamed_values
 from synthlang.errors import Code, InputError, did_you_mean
+from synthlang.wording import enumerated
 
 OF_PROBE = "probe:"
 """Prefix of the name of a probe's measure."""
@@ -113,14 +114,14 @@ def check_labels(named: Mapping[str, Sequence[str]], known: AxisLabels) -> None:
     """Raise InputError if an axis of ``named``, or one of its labels, is not in ``known``."""
     for axis, labels in named.items():
         if axis not in known:
-            hint = f"choose one of {', '.join(known)}"
-            raise InputError(f"the paper has no axis {axis!r}", keys=[axis], hint=hint, code="unknown")
+            hint = f"{did_you_mean(axis, known)}allowed: {', '.join(known)}"
+            reason = f"names the axis {axis!r}, which the labels of the paper do not have"
+            raise InputError(reason, hint=hint, code="unknown")
         for label in labels:
             if label not in known[axis]:
-                hint = f"{did_you_mean(label, known[axis])}choose one of {', '.join(known[axis])}"
-                raise InputError(
-                    f"the axis has no label {label!r} in the paper", keys=[axis], hint=hint, code="unknown"
-                )
+                hint = f"{did_you_mean(label, known[axis])}allowed: {', '.join(known[axis]) or 'none'}"
+                reason = f"names the label {label!r} of the axis {axis!r}, which the labels of the paper do not have"
+                raise InputError(reason, hint=hint, code="unknown")
 
 
 class ClaimSide(StrictModel):
@@ -221,9 +222,8 @@ class ClaimEntry(ClaimSide):
     def _axis_named_once(self) -> Self:
         for axis in self.for_each:
             if axis in self.where:
-                raise InputError(
-                    f"the axis {axis!r} is also in where", keys="for_each", hint="name it once", code="duplicate"
-                )
+                hint = "delete the axis from where or from for_each"
+                raise InputError("the axis is also in where", keys=["for_each", axis], hint=hint, code="duplicate")
         return self
 
 
@@ -264,33 +264,37 @@ class Compare(ClaimEntry):
         if (self.right is None) == (self.value is None):
             code: Code = "missing" if self.right is None else "conflict"
             reason = "neither right nor value is given" if self.right is None else "both right and value are given"
-            raise InputError(reason, keys="right", hint="give one of them to compare left with", code=code)
+            raise InputError(reason, hint="give exactly one of them to compare left with", code=code)
         if self.measure is None and any(side.measure is None for side in (self.left, self.right) if side is not None):
-            raise InputError("is required", keys="measure", hint="set it here, or on both sides", code="missing")
+            hint = "set this key, or the measure of each side"
+            raise InputError("is required", keys="measure", hint=hint, code="missing")
         if (self.left.minus is None) != (self.right is None or self.right.minus is None):
-            raise InputError("is given on one side only", keys="minus", hint="give it on both sides", code="conflict")
+            keys = ["right" if self.left.minus is None else "left", "minus"]
+            hint = "give minus in left and in right, or in neither"
+            raise InputError("is given on one side only", keys=keys, hint=hint, code="conflict")
         return self
 
     @model_validator(mode="after")
     def _margin_fits(self) -> Compare:
-        if self.margin is not None and self.margin < 0:
-            hint = "give 0 or more, or use non_inferior or non_superior to allow a difference in the other direction"
-            raise InputError(f"{self.margin:g} is negative", keys="margin", hint=hint, code="range")
         directional = self.relation in ("greater", "less")
+        if directional and self.margin is not None and self.margin < 0:
+            hint = "use non_inferior or non_superior to allow a difference in the other direction"
+            reason = f"must be 0 or more for {self.relation}, not {self.margin:g}"
+            raise InputError(reason, keys="margin", hint=hint, code="range")
         of_probe = any(one.measure.startswith(OF_PROBE) for one in self.quantities())
         if not directional and self.margin is None and of_probe:  # the default is in points of a score
             hint = "give a margin in the unit of the measure"
             raise InputError(f"is required for {self.relation}", keys="margin", hint=hint, code="missing")
-        if not directional and self.margin == 0:
-            hint = "give a margin in the unit of the measure"
-            raise InputError(f"must be above 0 for {self.relation}", keys="margin", hint=hint, code="range")
+        if not directional and self.margin is not None and self.margin <= 0:
+            reason = f"must be above 0 for {self.relation}, not {self.margin:g}"
+            raise InputError(reason, keys="margin", hint="give a margin in the unit of the measure", code="range")
         return self
 
     @model_validator(mode="after")
     def _floors_fit(self) -> Compare:
         for number, floor in enumerate(self.floors()):
             if floor.measure not in ("zs", "sup"):
-                hint = "add measure: zs to the entry of above_floor"
+                hint = "set the measure of this entry to zs or sup"
                 reason = f"{floor.measure!r} has no majority baseline"
                 raise InputError(reason, keys=["above_floor", str(number)], hint=hint, code="conflict")
         return self
@@ -323,7 +327,7 @@ class Order(ClaimEntry):
     @model_validator(mode="after")
     def _has_measure(self) -> Order:
         if self.measure is None:
-            raise InputError("is required", keys="measure", hint="name the measure to compare", code="missing")
+            raise InputError("is required", keys="measure", hint="set it to the measure to compare", code="missing")
         return self
 
     def quantities(self) -> list[Quantity]:
@@ -353,20 +357,17 @@ class Correlate(ClaimEntry):
     @model_validator(mode="after")
     def _axes_fit(self) -> Correlate:
         if self.measure is None and None in (self.x.measure, self.y.measure):
-            raise InputError("is required", keys="measure", hint="set it here, or for both x and y", code="missing")
+            hint = "set this key, or the measure of both x and y"
+            raise InputError("is required", keys="measure", hint=hint, code="missing")
         is_axis = LAYER in (*self.over, *self.by)
         if is_axis != all(side.layer == "each" for side in self.quantities()):
             reason, hint = "x and y have layer: each, but layer is in neither over nor by", "add layer to over or by"
             if is_axis:
                 reason, hint = "layer is in over or by, but x or y lacks layer: each", "set layer: each for x and y"
-            raise InputError(reason, keys="layer", hint=hint, code="conflict")
+            raise InputError(reason, hint=hint, code="conflict")
         if other := [axis for axis in self.restrict_to if axis not in (*self.over, *self.by)]:
-            raise InputError(
-                f"{other[0]!r} is in neither over nor by",
-                keys="restrict_to",
-                hint="name an axis of over or by, or add this one to by",
-                code="no_effect",
-            )
+            reason, hint = "the axis is in neither over nor by", "add the axis to by, or delete it here"
+            raise InputError(reason, keys=["restrict_to", other[0]], hint=hint, code="no_effect")
         return self
 
     def quantities(self) -> list[Quantity]:
@@ -428,17 +429,18 @@ class Claim(StrictModel):
     def _has_one_form(self) -> Claim:
         forms = [name for name in ("compare", "order", "correlate") if getattr(self, name) is not None]
         if len(forms) != 1:
-            reason = f"the claim has {' and '.join(forms) or 'none of compare, order and correlate'}"
-            raise InputError(reason, hint="give exactly one of the three", code="conflict" if forms else "missing")
+            reason = f"has {enumerated(forms) or 'no comparison'}"
+            hint = "give exactly one of compare, order and correlate"
+            raise InputError(reason, hint=hint, code="conflict" if forms else "missing")
         return self
 
     @model_validator(mode="after")
     def _curves_are_of_probes(self) -> Claim:
         for one in self.quantities():
             if one.curve is not None and not one.measure.startswith(OF_PROBE):
-                reason = f"{one.measure} has no curve over steps, so curve has no effect"
-                hint = "name a measure of a probe, such as probe:PATH"
-                raise InputError(reason, keys="measure", hint=hint, code="no_effect")
+                reason = f"curve has no effect, because the measure {one.measure!r} has no curve over steps"
+                hint = "delete curve, or name a measure of a probe (probe:PATH)"
+                raise InputError(reason, hint=hint, code="no_effect")
         return self
 
     @property

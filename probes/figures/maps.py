@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 
 from probes.figures.drawing import Drawing, alternative, shorten
 from probes.statistics import Floats
-from synthlang.errors import InputError
 
 CELLS = 13
 """Maximum number of rows or columns of a map with numbers in its cells. In larger maps they would be too small."""
@@ -34,21 +33,15 @@ def cka_map(name: str, title: str, values: ArrayLike, left: str, right: str) -> 
     Args:
         name: Name of the file.
         title: Title of the figure.
-        values: [L, R] CKA, 0 to 1.
+        values: [L, R] CKA, 0 to 1, without NaN.
         left: Name of the model of the rows.
         right: Name of the model of the columns.
 
     Raises:
-        InputError: There are no values, a value is NaN or infinite, or ``name`` cannot be a file name.
+        InputError: ``name`` cannot be a file name.
     """
     table = np.asarray(values, dtype=np.float64)
-    assert table.ndim == 2, table.shape
-    if not table.size or not np.isfinite(table).all():
-        raise InputError(
-            "the map of CKA has no layers, or a value that is NaN or infinite",
-            hint="measure CKA again with more sentences or another model",
-            code="range",
-        )
+    assert table.ndim == 2 and table.size and np.isfinite(table).all(), table
     rows, columns = table.shape
 
     def paint(canvas: Canvas) -> None:

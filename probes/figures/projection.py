@@ -19,7 +19,6 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 from torch import Tensor
 
-from probes.figures import MOST_PAIRS
 from probes.figures.drawing import (
     COLOURS,
     INK,
@@ -31,7 +30,6 @@ from probes.figures.drawing import (
     writable,
 )
 from probes.statistics import Floats
-from synthlang.distribution import install_command
 from synthlang.errors import InputError
 from synthlang.rng import key_of
 
@@ -95,7 +93,7 @@ def picture(
     are not normalised. To show cosine distances, pass unit vectors.
 
     Args:
-        left: [n, d] the vectors of the left words.
+        left: [n, d] the vectors of the left words, without NaN. ``tsne`` needs at least two.
         right: [n, d] the vectors of the right words.
         left_words: [n] the left words.
         right_words: [n] the right words.
@@ -103,31 +101,18 @@ def picture(
         seed: Seed of t-SNE.
 
     Raises:
-        InputError: There is no pair or more than MOST_PAIRS, a value is NaN or infinite, or all vectors are equal.
-            ``tsne`` also needs two pairs and scikit-learn.
+        InputError: All vectors are equal.
+        ImportError: The method is ``tsne``, and scikit-learn is not installed.
     """
     assert left.ndim == 2 and left.shape == right.shape, (left.shape, right.shape)
     n = len(left)
     assert len(left_words) == len(right_words) == n, (len(left_words), len(right_words), n)
-    if not 1 <= n <= MOST_PAIRS:
-        raise InputError(
-            f"a picture has 1 to {MOST_PAIRS} word pairs, not {n}",
-            hint="change the number of pairs (distances.pairs)",
-            code="range",
-        )
+    assert n >= (2 if method == "tsne" else 1), n
     points = torch.cat([left.detach().double().cpu(), right.detach().double().cpu()])
-    if not bool(points.isfinite().all()):
-        raise InputError(
-            "the word vectors contain NaN or infinity, so the model has diverged or is damaged",
-            hint="use an earlier checkpoint, or train again",
-            code="range",
-        )
+    assert bool(points.isfinite().all()), "checked when the vectors were measured"
     if bool((points == points[0]).all()):
-        raise InputError(
-            "all word vectors of the picture are equal, so there is nothing to draw",
-            hint="show other words or another layer",
-            code="empty",
-        )
+        reason = "all word vectors of the picture are equal, so there is nothing to draw"
+        raise InputError(reason, hint="set distances.layer to another layer", code="empty")
     explained, perplexity = None, None
     if method == "pca":
         places, explained = principal(points)
@@ -161,13 +146,7 @@ def principal(points: Tensor) -> tuple[Tensor, tuple[float, float]]:
 
 def _tsne(points: Tensor, seed: int) -> tuple[Tensor, float]:
     """Return positions [m, 2] by t-SNE, initialised with PCA, and the perplexity."""
-    if len(points) < 4:
-        raise InputError("t-SNE needs at least two word pairs", hint="set distances.picture to pca", code="range")
-    try:
-        tsne = import_module("sklearn.manifold").TSNE
-    except ImportError as error:
-        hint = f"run {install_command('probe')}, or set distances.picture to pca"
-        raise InputError("t-SNE needs scikit-learn", hint=hint, code="extra") from error
+    tsne = import_module("sklearn.manifold").TSNE
     perplexity = min(PERPLEXITY, (len(points) - 1) / 3)
     model = tsne(2, perplexity=perplexity, init="pca", random_state=key_of("t-sne", seed) % 2**32, n_jobs=1)
     return torch.from_numpy(model.fit_transform(points.numpy())).double(), perplexity

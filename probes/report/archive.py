@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 from probes.claims.papers import names_in, read_claims, read_tables
 from probes.claims.spec import Quantity, probe_measures
 from probes.report.data import LIKE, Cell, Study, read_study
+from probes.report.findings_data import read_named
 from probes.report.findings_figures import measures_drawn
 from probes.report.join import RANK, cells_of_parts
 from probes.results.archived import LATER
@@ -42,7 +43,7 @@ from synthlang.fingerprint import sha256_file
 from synthlang.wording import plural
 
 FORMAT = 1
-AGAIN = "archive the whole study again with synthlang findings --archive"
+AGAIN = "restore the file, or delete its folder and archive the study again: synthlang findings FOLDER --archive STUDY"
 RESULTS, MEASURES = "results.parquet", "measures.parquet"
 ARCHIVED, DIGESTS = "kept", "sha256"
 """Keys of study.json. The first one keeps its former name, so that earlier archives can be read."""
@@ -101,9 +102,14 @@ def archive_studies(folders: Sequence[Path], into: Path) -> list[ArchivedFolder]
         content = _content(folder)
         if content.study.waiting and (before := contents.get(content.name) or _archived(into / content.name)):
             if other := _of_other_work(before, content.study):
-                left = f"{content.study.waiting} of {plural(len(content.study.cells), 'cell')} have not run"
-                reason = f"{left}, and the archived cell {other} has other settings"
-                raise InputError(reason, folder, hint="finish the study first", code="changed")
+                waiting, verb = content.study.waiting, "is" if content.study.waiting == 1 else "are"
+                left = f"{waiting:,} of {plural(len(content.study.cells), 'cell')} {verb} not run"
+                reason = (
+                    f"the study is not finished ({left}), and the cell {other!r}, which is archived under the same "
+                )
+                reason += "name, has other settings here or is not a cell here"
+                hint = "finish the study, which then replaces the archived one"
+                raise InputError(reason, folder, hint=hint, code="changed")
             content = _together([content, before])
         contents[content.name] = content
     return [_write(content, into) for content in contents.values()]
@@ -125,11 +131,11 @@ def _check(folder: Path) -> None:
     record = read_json(folder / STUDY)
     archived = record.get(ARCHIVED) if isinstance(record, dict) else None
     if not isinstance(archived, dict) or archived.get("format") != FORMAT:
-        reason = f"is not the record of a study that was archived in format {FORMAT}"
+        reason = f"is not the record of a study in the format {FORMAT} of archives"
         raise InputError(reason, folder / STUDY, hint=AGAIN, code="format")
     for name in (RESULTS, MEASURES):
         if not (folder / name).is_file():
-            raise InputError("is missing", folder / name, hint=AGAIN, code="missing")
+            raise InputError("is missing in the archive", folder / name, hint=AGAIN, code="missing")
         if archived.get(DIGESTS, {}).get(name) != sha256_file(folder / name):
             raise InputError(f"differs from its hash in {STUDY}", folder / name, hint=AGAIN, code="damaged")
 
@@ -148,9 +154,8 @@ def _write(content: _Content, into: Path) -> ArchivedFolder:
 def _content(folder: Path) -> _Content:
     study = read_study(folder)
     if not (folder / RESULTS).is_file():
-        raise InputError(
-            "is missing, so there is nothing to archive", folder / RESULTS, hint="run the study first", code="missing"
-        )
+        hint = "run the study, which writes this file"
+        raise InputError("is missing, so there is nothing to archive", folder / RESULTS, hint=hint, code="missing")
     scored = read_columns(folder / RESULTS, RESULT_COLUMNS, LATER)
     sources = [None if text is None else without_place(text) for text in scored["source"].to_pylist()]
     scored = scored.set_column(scored.column_names.index("source"), "source", pa.array(sources, pa.string()))
@@ -197,10 +202,9 @@ def _name(study: Study, folder: Path) -> str:
     scale = str(study.config.get("scale") or "")
     words = re.findall(r"[A-Za-z0-9_.+]+", study.name if scale in study.name else f"{study.name} {scale}")
     if not words:
-        reason = f"the name of the study ({study.name!r}) has no letter or digit for the name of a folder"
-        raise InputError(
-            reason, folder, keys="name", hint="give the study a name with a letter or digit", code="format"
-        )
+        reason = f"the name {study.name!r} has no letter (A–Z) or digit for the name of a folder"
+        hint = "write a name that has one, such as my-study"
+        raise InputError(reason, folder / STUDY, keys="name", hint=hint, code="format")
     return "-".join(words)
 
 
@@ -267,21 +271,20 @@ def _quantities(study: Study) -> Iterator[Quantity]:
     """Yield every quantity that the claims and printed tables of the study look up.
 
     Raises:
-        InputError: The study names files that are not part of synthlang.
+        InputError: The study names files that are not part of synthlang, or names that are not in the catalogue.
     """
-    claims, tables = names_in(study.config.get("claims")), names_in(study.config.get("paper"))
-    for name in (*claims, *tables):
-        if name.endswith(YAML) or any(f"{ending}/" in name for ending in YAML):
-            reason = f"{name} is a file, which is not archived with the study {study.name}"
-            hint = "name claims and papers of the catalogue in the study (synthlang configs lists them)"
-            raise InputError(reason, hint=hint, code="unsupported")
-    for name in claims:
-        for claim in read_claims(name):
+    for key, kind in (("claims", "claims"), ("paper", "papers")):
+        for name in names_in(study.config.get(key)):
+            if name.endswith(YAML) or any(f"{ending}/" in name for ending in YAML):
+                reason = f"{name} is a file, which cannot be archived with the study"
+                hint = f"name entries of the catalogue (synthlang configs {kind}), and run the study again"
+                raise InputError(reason, study.folder / STUDY, keys=["config", key], hint=hint, code="unsupported")
+    for claims in read_named(study, "claims", read_claims):
+        for claim in claims:
             yield from claim.quantities()
-    for name in tables:
-        for table in read_tables(name):
-            for cell in table.numbers:
-                yield from (quantity for quantity in (cell.quantity, cell.against) if quantity is not None)
+    for tables in read_named(study, "paper", read_tables):
+        for cell in (cell for table in tables for cell in table.numbers):
+            yield from (quantity for quantity in (cell.quantity, cell.against) if quantity is not None)
 
 
 def without_places(value: Any) -> Any:

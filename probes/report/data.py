@@ -10,16 +10,19 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from pydantic import ConfigDict, ValidationError
+from pydantic import ConfigDict, Field, ValidationError, field_validator
 from pydantic.dataclasses import dataclass
 
+from probes.results.curves import Threshold
 from probes.results.measures import ALIGNMENT_MEASURES, OF_PARENT, PERPLEXITIES, measure_of
 from probes.results.read import distinct, failed_training, is_score, read_table
 from probes.results.scores import SCORES
+from probes.study.compare import comparisons
 from probes.study.config import LearnedConfig
 from probes.study.record import FORMAT, STUDY
 from synthlang.catalogue import load_yaml
-from synthlang.config import parse
+from synthlang.config import StrictModel, parse
+from synthlang.config_errors import type_reason
 from synthlang.errors import InputError
 from synthlang.files import read_json
 from synthlang.wording import first_few, plural
@@ -35,12 +38,27 @@ FAILED = "failed"
 """Name of the column with the reason why a run is excluded, or ""."""
 NOT_A_STUDY = "is not the record of a study, which is a JSON object with a list of cells"
 AGAIN = "restore the file, or run the study again in another folder"
+OTHER_FORMAT = "use the version of synthlang that wrote the file, or run the study again in another folder"
 WITHOUT_CONTEXT = {
     "maps.embeddings.words.csls.mean.p@1": "embeddings, rotated",
     "maps.embeddings.static.words.csls.mean.p@1": "static vectors, rotated",
     "maps.embeddings.before.csls.mean.p@1": "embeddings, no map",
 }
 """Measure of the section "Words without context" → its name there. These measures have neither layer nor step."""
+
+
+class _Rules(StrictModel):
+    """Keys of the config of a study that a report applies to the results."""
+
+    learned: LearnedConfig = LearnedConfig()
+    thresholds: dict[str, Threshold] = Field(default_factory=dict)
+    compare: list[dict[str, Any] | list[dict[str, Any]]] = Field(default_factory=list)
+
+    @field_validator("compare")
+    @classmethod
+    def _compared(cls, value: list[Any]) -> list[Any]:
+        comparisons(value)
+        return value
 
 
 @dataclass(frozen=True)
@@ -109,6 +127,7 @@ class Study:
         measured: All measurements. The column ``failed`` has the reason why a run is excluded, or "".
         examples: One sentence of each language: its ``text``, its ``language``, and a ``cell`` with the language.
         notes: Sentences on missing and unreadable data.
+        folder: The folder of the study. A joined study has the folder of its first study.
     """
 
     name: str
@@ -125,6 +144,7 @@ class Study:
     examples: tuple[Mapping[str, str], ...] = ()
     measured: pd.DataFrame = field(default_factory=pd.DataFrame)
     notes: tuple[str, ...] = ()
+    folder: Path = Path()
 
     def count(self, status: str) -> int:
         """Return the number of cells in a state: ``done``, ``failed`` or ``pending``."""
@@ -168,32 +188,38 @@ def read_study(folder: Path) -> Study:
     """Read the files of a study folder. Only study.json is required.
 
     Raises:
-        InputError: The path is no folder, or study.json is missing, damaged or of another version. The error is also
-            raised if the convergence criterion in study.json is wrong, or if a table or the config of a run cannot be
-            read.
+        InputError: study.json is missing, damaged or of another version. The error is also raised if the convergence
+            criterion, a threshold or a comparison in study.json is wrong, or if a table or the config of a run cannot
+            be read.
     """
     path = folder / STUDY
-    if not folder.is_dir():
-        raise InputError("is not a folder", folder, hint="name the folder of a study", code="missing")
     raw = read_json(path)
     if not isinstance(raw, dict):
         raise InputError(NOT_A_STUDY, path, hint=AGAIN, code="format")
     if raw.get("format") != FORMAT:
-        reason = f"has format {raw.get('format', 1)}, but this version of synthlang reads format {FORMAT}"
-        raise InputError(reason, path, hint="run the study again in another folder", code="format")
+        found = f"format {raw['format']!r}" if "format" in raw else "no key format"
+        reason = f"has {found}, but this version of synthlang reads format {FORMAT}"
+        raise InputError(reason, path, hint=OTHER_FORMAT, code="format")
     known = {"name": folder.resolve().name} | {key: value for key, value in raw.items() if value is not None}
-    store = folder / str(raw.get("store") or "")
+    store, known["folder"] = folder / str(raw.get("store") or ""), folder
     try:
         known["cells"] = [{**cell, "of": folder, "store": store} for cell in _whole(known.get("cells", ()))]
         study = Study(**known)
-    except (KeyError, TypeError) as error:
+    except KeyError as error:
+        reason = f"has a cell with the overrides of {error}, which is not an earlier cell"
+        raise InputError(reason, path, keys="cells", hint=AGAIN, code="format") from error
+    except TypeError as error:
         raise InputError(NOT_A_STUDY, path, hint=AGAIN, code="format") from error
     except ValidationError as error:
         first = error.errors()[0]
-        reason = f"is not a valid value in the record of a study: {first['msg']}"
+        reason = "is required" if first["type"] == "missing" else type_reason(first)
         raise InputError(reason, path, keys=[str(part) for part in first["loc"]], hint=AGAIN, code="type") from error
     table = read_table(folder, {cell.name: cell.stages for cell in study.cells})
-    limits = parse(LearnedConfig, study.config.get("learned") or {}, path)
+    try:
+        given = {key: value for key in _Rules.model_fields if (value := study.config.get(key))}
+        limits = parse(_Rules, given).learned
+    except InputError as error:
+        raise error.inside("config", path=path) from error
     scored = (folder / "results.parquet").exists()
     notes = _not_numbers(table) if scored else ("results.parquet is missing: no cell has been scored yet.",)
     return replace(
@@ -212,7 +238,7 @@ def _whole(cells: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
     for cell in cells:
         own = {key: value for key, value in {**cell}.items() if key != LIKE}
         if LIKE in cell:
-            own["overrides"] = {**overrides[cell[LIKE]], **own["overrides"]}
+            own["overrides"] = {**overrides[cell[LIKE]], **own.get("overrides", {})}
         overrides[own.get("name", "")] = own.get("overrides", {})
         yield own
 

@@ -93,9 +93,6 @@ def differences(material: Material) -> list[Difference]:
     """Return the differences that the study names, on each task, or else the differences of compared axes.
 
     The p values are corrected together by Holm's method.
-
-    Raises:
-        InputError: A comparison of the study is malformed.
     """
     chosen = chosen_comparisons(material.study)
     found = _chosen_differences(material, chosen) if chosen else _differences_by_axis(material)
@@ -104,11 +101,7 @@ def differences(material: Material) -> list[Difference]:
 
 
 def chosen_comparisons(study: Study) -> list[Comparison]:
-    """Return the comparisons that a study names, or that the studies of a joined report name.
-
-    Raises:
-        InputError: A comparison is malformed.
-    """
+    """Return the comparisons that a study names, or that the studies of a joined report name."""
     configs = [study.config, *(part for part in study.config.values() if isinstance(part, Mapping))]
     return [one for config in configs for one in comparisons(config.get("compare") or ())]
 
@@ -251,11 +244,7 @@ def in_words(found: Sequence[Difference]) -> list[str]:
 
 
 def unmade_in_words(material: Material) -> list[str]:
-    """Return a line with the number of comparisons of the study that have no result, if there are any.
-
-    Raises:
-        InputError: A comparison of the study is malformed.
-    """
+    """Return a line with the number of comparisons of the study that have no result, if there are any."""
     chosen = chosen_comparisons(material.study)
     left = sum(not _chosen_differences(material, [one]) for one in chosen)
     reason = "because conditions have no scores, or no models in common"

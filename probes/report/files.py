@@ -19,6 +19,7 @@ from synthlang.files import atomic_file, read_json, write_json
 LIST = "report.json"
 HTML, MARKDOWN, FIGURES, TABLES = "report.html", "report.md", "figures", "tables"
 MADE_BY = "synthlang report"
+FREE = "name a new or empty folder for the report"
 PROGRAM = Path(__file__).resolve().parents[2]
 PACKAGES = ("probes", "pretrain", "synthlang")
 READ = (STUDY, "results.csv", "results.parquet", "measures.csv", "measures.parquet")
@@ -58,10 +59,10 @@ def check_folder(folder: Path) -> None:
         InputError: The path is a file, or a folder that is not empty and holds no report.
     """
     if folder.exists() and not folder.is_dir():
-        raise InputError("is a file, not a folder", folder, hint="name a folder for the report", code="exists")
+        raise InputError("is a file, not a folder", folder, hint=FREE, code="exists")
     if folder.exists() and any(folder.iterdir()) and not report_files(folder):
-        reason, hint = "is not empty and is not a report of synthlang", "name a new or empty folder"
-        raise InputError(reason, folder, hint=hint, code="exists")
+        reason = f"is not empty, and its {LIST} is missing or lists no report of synthlang"
+        raise InputError(reason, folder, hint=FREE, code="exists")
 
 
 def write_files(folder: Path, texts: Mapping[str, str]) -> ReportPaths:
@@ -80,7 +81,7 @@ def write_files(folder: Path, texts: Mapping[str, str]) -> ReportPaths:
     for place in (folder / FIGURES, folder / TABLES):
         if place.exists() and not place.is_dir():
             reason = "is a file, but the report needs a folder with this name"
-            raise InputError(reason, place, hint="move the file away", code="exists")
+            raise InputError(reason, place, hint="move this file away", code="exists")
         place.mkdir(exist_ok=True)
     for name in former - texts.keys():
         if not (folder / name).is_dir():

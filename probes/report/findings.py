@@ -19,12 +19,12 @@ from pathlib import Path
 from probes.figures.drawing import Figure, standalone_svg
 from probes.report.archive import read_archive
 from probes.report.findings_data import Archived, about, papers_in, papers_of
-from probes.report.findings_figures import Gallery
+from probes.report.findings_figures import Gallery, NoFigureError
 from probes.report.findings_overview import OVERVIEW, overview_sections, read_overview
 from probes.report.findings_paper import Reading, paper_sections, study_sections
 from probes.report.page import Block, Bullets, Figures, Paragraph, Section, markdown_page
 from synthlang.catalogue import load_yaml
-from synthlang.config import StrictModel, parse
+from synthlang.config import parse
 from synthlang.errors import InputError, did_you_mean
 from synthlang.files import atomic_file
 from synthlang.wording import plural
@@ -35,10 +35,6 @@ MADE_BY = (
     "This page is written by the command synthlang findings from the archived studies and the texts beside them; "
     "change overview.yaml or readings.yaml, not the page."
 )
-
-
-class _Readings(StrictModel):
-    readings: dict[str, Reading]
 
 
 @dataclass(frozen=True)
@@ -74,11 +70,11 @@ def check_page(page: Path, papers: Sequence[str] = ()) -> None:
         InputError: A page would replace such a file or folder.
     """
     for path in (page, *(page_of(page, paper) for paper in papers)):
+        hint = "move it away, or name another page (--out)"
         if path.is_dir():
-            raise InputError("is a folder, not a file", path, hint="name a file for the page", code="exists")
+            raise InputError("is a folder, not a file", path, hint=hint, code="exists")
         if path.exists() and MADE_BY not in path.read_text(encoding="utf-8", errors="replace"):
-            hint = "move the file away, or name another file with --out"
-            raise InputError("was not written by synthlang findings", path, hint=hint, code="exists")
+            raise InputError("lacks the note that it was written by synthlang findings", path, hint=hint, code="exists")
 
 
 def write_findings(folder: Path, page: Path) -> Findings:
@@ -99,8 +95,8 @@ def write_findings(folder: Path, page: Path) -> Findings:
     """
     archived = read_archive(folder / STUDIES)
     if not archived:
-        hint = "archive a finished study: synthlang findings FOLDER --archive STUDY"
-        raise InputError("no study is archived in this folder", folder, hint=hint, code="empty")
+        hint = "name the folder of an archive, or make one: synthlang findings FOLDER --archive STUDY"
+        raise InputError(f"has no folder {STUDIES!r} with an archived study", folder, hint=hint, code="empty")
     finished = {name: study for name, study in archived.items() if not study.waiting}
     check_page(page, [*papers_in(finished), OWN])
     pages = list(_pages(Gallery(finished), archived, page, folder))
@@ -126,7 +122,7 @@ def _pages(
     names |= {"": page_of(page, OWN).name} if own else {}
     try:
         sections = overview_sections(overview, gallery, names)
-    except InputError as error:
+    except NoFigureError as error:
         raise error.inside(path=folder / OVERVIEW) from error
     notes = dict.fromkeys(note for of in gallery.compared.values() for note in of.notes)
     sections += [Section("Notes", [Paragraph(note, "note") for note in notes])] if notes else []
@@ -137,7 +133,7 @@ def _pages(
             yield page_of(page, paper), about(paper, gallery.archived).title, sections
         if own:
             yield page_of(page, OWN), OWN_TITLE, list(study_sections(own, gallery, readings))
-    except InputError as error:
+    except NoFigureError as error:
         raise error.inside(path=folder / READINGS) from error
 
 
@@ -156,9 +152,13 @@ def _readings(path: Path, archived: Archived) -> Mapping[str, Reading]:
     """Return the readings by paper or study, or {} without the file."""
     if not path.exists():
         return {}
-    found = parse(_Readings, {"readings": load_yaml(path)}, path).readings
+    found = dict[str, Reading]()
     names = [*papers_in(archived), *(name for name, study in archived.items() if not papers_of(study))]
-    for name in found:
+    for name, value in load_yaml(path).items():
+        try:
+            found[name] = parse(Reading, value, path)
+        except InputError as error:
+            raise error.inside(name) from error
         if name not in names:
             hint = f"{did_you_mean(name, names)}choose one of {', '.join(names)}"
             reason = "is neither an archived paper nor an archived study without a paper"

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 from probes.claims.papers import About, claims_files, names_in, read_about, tables_file
 from probes.report.data import Study
 from probes.report.judged import Comparisons, compared
+from probes.study.record import STUDY
+from synthlang.errors import InputError
 
+T = TypeVar("T")
 Archived = Mapping[str, Study]
 """Name of an archived study → the study."""
 
@@ -22,9 +26,23 @@ def papers_of(study: Study) -> dict[str, Path]:
     Raises:
         InputError: A name of claims or of a paper is not in the catalogue, or a file is missing or not YAML.
     """
-    files = [claims_files(name)[-1] for name in names_in(study.config.get("claims"))]
-    files += [tables_file(name) for name in names_in(study.config.get("paper"))]
+    files = [several[-1] for several in read_named(study, "claims", claims_files)]
+    files += read_named(study, "paper", tables_file)
     return {file.stem: file for file in files}
+
+
+def read_named(study: Study, key: str, read: Callable[[str], T]) -> list[T]:
+    """Return the results of ``read`` for the names under a key of the study (``claims`` or ``paper``).
+
+    Raises:
+        InputError: ``read`` refuses a name or its file. The error for a name has the place of the name in study.json.
+    """
+    try:
+        return [read(name) for name in names_in(study.config.get(key))]
+    except InputError as error:
+        if error.path is None:
+            error.keys = ("config", key)
+        raise error.inside(path=study.folder / STUDY) from error
 
 
 def about(paper: str, archived: Archived) -> About:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 
-from probes.claims.papers import PaperTable, names_in, read_claims
+from probes.claims.papers import PaperTable, read_claims
 from probes.claims.spec import OF_PROBE, probe_measures
 from probes.figures.drawing import Figure, colours, slug
 from probes.figures.printed import Bar, bars_beside
@@ -15,7 +15,7 @@ from probes.report.against import alignment, movements
 from probes.report.data import WITHOUT_CONTEXT, Study
 from probes.report.dose import dose_responses
 from probes.report.figures import FigureBudget
-from probes.report.findings_data import Archived, compared_papers, papers_of, studies_of
+from probes.report.findings_data import Archived, compared_papers, papers_of, read_named, studies_of
 from probes.report.join import pools
 from probes.report.judged import JudgedNumber
 from probes.report.layers import by_layer, measure_curves, words_alone
@@ -28,7 +28,7 @@ from probes.report.training import pretrained
 from probes.results.labels import layout_of
 from probes.results.scores import PERPLEXITY
 from probes.statistics import Interval
-from synthlang.errors import InputError
+from synthlang.errors import InputError, did_you_mean
 from synthlang.wording import enumerated
 
 PREFERRED = ("delta", "zs")
@@ -44,6 +44,10 @@ MAPS = 4
 UNKNOWN = "The perplexity of the source language is not known."
 Numbers = Sequence[tuple[JudgedNumber, Interval]]
 """Printed numbers, each with our number and its interval."""
+
+
+class NoFigureError(InputError):
+    """Error for the name of a figure in overview.yaml or readings.yaml that does not exist."""
 
 
 class Gallery:
@@ -71,8 +75,9 @@ class Gallery:
                 have the most numbers is drawn. If there is no such table, the first figures of the studies are drawn.
 
         Raises:
-            InputError: There is no figure with such a name, the claims or thresholds of a study cannot be read, or all
-                values of a drawn measure under a condition are NaN or infinite.
+            NoFigureError: There is no figure with such a name.
+            InputError: The claims of a study cannot be read, or all values of a drawn measure under a condition are NaN
+                or infinite.
         """
         studies = [name for name, study in self.archived.items() if whose in (name, *papers_of(study))]
         counts = Counter[str]()
@@ -92,8 +97,14 @@ class Gallery:
         of = [study for study in studies if not wanted or study == wanted]
         found = [figure for study in of if kind in KINDS for figure in self._of_study(study, kind)]
         if not found:
-            hint = f"choose one of {', '.join(known)}, or write 'KIND of STUDY' for a study ({', '.join(studies)})"
-            raise InputError(f"there is no figure {name!r}", keys=[whose], hint=hint, code="unknown")
+            if not studies:
+                reason = f"there is no figure {name!r}, because no finished study is called {whose!r}"
+                hint = f"{did_you_mean(whose, self.archived)}correct the name of the study"
+                raise NoFigureError(reason, hint=hint, code="unknown")
+            others = ", ".join(one for one in known if one != kind)
+            hint = f"choose one of {others}, or a kind of figure of one study, such as 'delta of {studies[0]}'"
+            what = "are no data for the" if kind in KINDS and of else "is no"
+            raise NoFigureError(f"there {what} figure {name!r}", hint=hint, code="unknown")
         return found
 
     def _draw_table(self, paper: str, name: str, place: int) -> list[Figure]:
@@ -161,8 +172,8 @@ def figures_of_study(name: str, study: Study, kind: str | None = None) -> list[F
         The figures. The list is empty without data.
 
     Raises:
-        InputError: The claims or thresholds of the study cannot be read, or all values of a drawn measure under a
-            condition are NaN or infinite.
+        InputError: The claims of the study cannot be read, or all values of a drawn measure under a condition are NaN
+            or infinite.
     """
     material = scores_of(study, _claimed(study), FigureBudget(0))
     for draw, most in [KINDS[kind]] if kind else KINDS.values():
@@ -175,7 +186,7 @@ def figures_of_study(name: str, study: Study, kind: str | None = None) -> list[F
 
 
 def _claimed(study: Study) -> list[str]:
-    claims = (claim for name in names_in(study.config.get("claims")) for claim in read_claims(name))
+    claims = (claim for claims in read_named(study, "claims", read_claims) for claim in claims)
     return probe_measures(quantity for claim in claims for quantity in claim.quantities())
 
 
@@ -219,7 +230,7 @@ def measures_drawn(study: Study) -> list[str]:
     """Return the measures that the figures of a study show: curves over layers or steps, and words without context.
 
     Raises:
-        InputError: The claims or thresholds of the study cannot be read.
+        InputError: The claims of the study cannot be read.
     """
     material, found = scores_of(study, _claimed(study)), [*WITHOUT_CONTEXT]
     for curves in (measure_curves(material, "step", thresholds_of(study)), measure_curves(material, "layer")):

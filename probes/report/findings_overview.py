@@ -16,7 +16,7 @@ from pydantic import Field
 from probes.claims.planned import STATUSES
 from probes.claims.verdicts import WORDS, Word
 from probes.report.findings_data import about
-from probes.report.findings_figures import Gallery
+from probes.report.findings_figures import Gallery, NoFigureError
 from probes.report.judged import PoolVerdict
 from probes.report.numbers import Entry
 from probes.report.page import Block, Bullets, Figures, Links, Paragraph, Section, Table, Terms
@@ -94,14 +94,15 @@ def overview_sections(text: Overview, gallery: Gallery, pages: Mapping[str, str]
         pages: The page of each paper. The key "" has the page of studies that belong to no paper.
 
     Raises:
-        InputError: A paper or the claims or thresholds of a study cannot be read, the text names a figure that does not
-            exist, or all values of a drawn measure under a condition are NaN or infinite.
+        NoFigureError: The text names a figure that does not exist.
+        InputError: A paper or the claims of a study cannot be read, or all values of a drawn measure under a condition
+            are NaN or infinite.
     """
     verdicts = {paper: [claim.main for claim in of.claims if claim.was_run] for paper, of in gallery.compared.items()}
     parts = [Section("Setup", [Paragraph(text.setup)])] if text.setup else []
     parts += [Section("Verdicts", [_tally(verdicts)])] if any(verdicts.values()) else []
     parts += [_paper(paper, text.papers.get(paper, PaperSummary()), gallery, pages[paper]) for paper in verdicts]
-    parts += [_results(text.results, gallery, pages[""])] if "" in pages else []
+    parts += [_results(text.results, gallery, pages.get(""))] if text.results or "" in pages else []
     return [*parts, *([Section("Limits", [Bullets(text.limits)])] if text.limits else [])]
 
 
@@ -125,23 +126,29 @@ def _tally(verdicts: Mapping[str, Sequence[PoolVerdict]]) -> Table:
 
 def _paper(paper: str, own: PaperSummary, gallery: Gallery, page: str) -> Section:
     blocks: list[Block] = [Paragraph(" ".join(own.summary))] if own.summary else []
-    blocks += _picture(own, paper, gallery)
+    blocks += _picture(own, paper, gallery, "papers", paper)
     return Section(about(paper, gallery.archived).title, [*blocks, Links([("Claims, figures and scores", page)])])
 
 
-def _results(results: Sequence[OwnResult], gallery: Gallery, page: str) -> Section:
+def _results(results: Sequence[OwnResult], gallery: Gallery, page: str | None) -> Section:
     blocks: list[Block] = []
-    for result in results:
-        blocks += [Terms([(result.title, [result.text])]), *_picture(result, result.study, gallery)]
-    return Section("Results of our own", [*blocks, Links([("All studies that belong to no paper", page)])])
+    for number, result in enumerate(results):
+        figures = _picture(result, result.study, gallery, "results", str(number))
+        blocks += [Terms([(result.title, [result.text])]), *figures]
+    links = [Links([("All studies that belong to no paper", page)])] if page else []
+    return Section("Results of our own", [*blocks, *links])
 
 
-def _picture(picture: Picture, whose: str, gallery: Gallery) -> list[Block]:
+def _picture(picture: Picture, whose: str, gallery: Gallery, *keys: str) -> list[Block]:
     """Return the block with the figure of ``picture``, or no block if there are fewer figures than its number.
 
-    A description of the picture replaces the alternative text and the caption.
+    A description of the picture replaces the alternative text and the caption. ``keys`` lead to the picture in the text
+    of the page.
     """
-    drawn = gallery.figures(whose, [picture.figure] if picture.figure else [])
+    try:
+        drawn = gallery.figures(whose, [picture.figure] if picture.figure else [])
+    except NoFigureError as error:
+        raise error.inside(*keys, "figure") from error
     chosen = drawn[picture.number - 1 : picture.number]
     return (
         [Figures([replace(one, alt=picture.alt, caption="") if picture.alt else one for one in chosen])]

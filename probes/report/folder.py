@@ -20,7 +20,7 @@ from synthlang.wording import plural
 if TYPE_CHECKING:
     from probes.report.data import Study
 
-OTHER = "name another folder for the joined report"
+OTHER = "name another folder for the joint report"
 
 __all__ = ["ReportPaths", "write_joined_report", "write_report"]
 
@@ -34,10 +34,9 @@ def write_report(folder: Path, say: Say = unheard, says_excluded: bool = True) -
         says_excluded: False if the caller shows the line about excluded runs itself.
 
     Raises:
-        InputError: study.json, a table or the config of a run cannot be read, or a comparison or threshold of the study
-            is malformed. The error is also raised if all values of a measure under a condition, or a loss or an
-            alignment in the log of a run, are NaN or infinite. It is also raised if a file has the name of a folder of
-            the report.
+        InputError: study.json, a table or the config of a run cannot be read, or a file has the name of a folder of the
+            report. The error is also raised if all values of a measure under a condition, or a loss or an alignment in
+            the log of a run, are NaN or infinite.
         DiskError: A file cannot be written.
     """
     from probes.report.data import read_study  # with pandas
@@ -64,11 +63,13 @@ def write_joined_report(folders: Sequence[Path], out: Path, say: Say = unheard) 
     from probes.report.join import joined, same_together
 
     if not folders:
-        raise InputError("no study folder is given", hint="name at least one study folder", code="missing")
+        raise InputError("no study folder is given", code="missing")
     if any(folder.resolve() == out.resolve() for folder in folders):
         raise InputError("is one of the study folders", out, hint=OTHER, code="conflict")
     if (out / STUDY).exists():
-        raise InputError("is a study folder, which has its own report", out, hint=OTHER, code="conflict")
+        raise InputError(
+            "is the folder of a study, which can hold only its own report", out, hint=OTHER, code="conflict"
+        )
     check_folder(out)
     studies = same_together([read_study(folder) for folder in folders])
     under = "Studies " + "; ".join(_under(study) for study in studies)

@@ -102,17 +102,19 @@ def table(folder: Path, paper: str, claims: Sequence[str]) -> list[str]:
     finished = {name: study for name, study in read_archive(folder).items() if not study.waiting}
     papers = compared_papers(finished)
     if paper not in papers:
-        hint = "archive a finished study with claims on this paper"
+        hint = "name a folder of archived studies, one of which is finished and has claims on this paper"
         if papers:
             hint = f"{did_you_mean(paper, papers)}choose one of {', '.join(papers)}"
-        raise InputError(f"no archived study names the paper {paper}", folder, hint=hint, code="unknown")
+        reason = f"no finished study in this folder has claims or tables of the paper {paper!r}"
+        raise InputError(reason, folder, hint=hint, code="unknown")
     of = ((one, [verdict for verdict in one.judged if verdict.status == "exploratory"]) for one in papers[paper].claims)
     known = {one.claim.id: one._replace(judged=judged).main for one, judged in of if judged}
     lines = ["| claim | exploratory verdict | models for 80 % power |", "|---|---|---:|"]
     for claim in claims:
         if claim not in known:
-            hint = f"{did_you_mean(claim, known)}see synthlang configs claims {paper}"
-            raise InputError(f"{paper} has no exploratory verdict on {claim}", folder, hint=hint, code="unknown")
+            hint = f"{did_you_mean(claim, known)}known: {', '.join(known) or 'none'}"
+            reason = f"the claim {claim!r} of {paper} has no exploratory verdict"
+            raise InputError(reason, folder, hint=hint, code="unknown")
         needed = models_to_plan(known[claim], level_of(len(claims)))
         models = (
             "unknown"
@@ -127,7 +129,9 @@ def table(folder: Path, paper: str, claims: Sequence[str]) -> list[str]:
 
 if __name__ == "__main__":
     if len(sys.argv) < 4:
-        sys.exit("error: usage: python -m probes.report.planning FOLDER PAPER CLAIM …")
+        sys.exit(
+            "error: a folder, a paper or a claim is missing; run: python -m probes.report.planning FOLDER PAPER CLAIM …"
+        )
     try:
         print("\n".join(table(Path(sys.argv[1]), sys.argv[2], sys.argv[3:])))
     except InputError as error:

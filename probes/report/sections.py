@@ -104,8 +104,8 @@ def sections(study: Study, comparisons: Comparisons) -> list[Section]:
     """Return all sections of a report that have content, in reading order.
 
     Raises:
-        InputError: A comparison or threshold of the study is malformed, all values of a measure of a probe under a
-            condition are NaN or infinite, or the log of a run has a loss or an alignment that is NaN or infinite.
+        InputError: All values of a measure of a probe under a condition are NaN or infinite, or the log of a run has a
+            loss or an alignment that is NaN or infinite.
     """
     material, printed = scores_of(study, comparisons.measures), Printed(papers_of(study))
     found = differences(material)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
 
 from probes.claims.estimates import over_models
 from probes.figures.lines import STEP
@@ -18,7 +17,6 @@ from probes.results.intervals import interval_within
 from probes.results.read import columns_of
 from probes.statistics import Interval
 from synthlang.config import parse
-from synthlang.errors import InputError
 
 Thresholds = Mapping[str, Threshold]
 """Measure → threshold of the study."""
@@ -39,7 +37,7 @@ def over_training(material: Material) -> Section | None:
     """Return the section on measures at several checkpoints, or None without such a measure.
 
     Raises:
-        InputError: All values of a condition at a checkpoint are NaN or infinite, or a threshold of the study is wrong.
+        InputError: All values of a condition at a checkpoint are NaN or infinite.
     """
     thresholds = thresholds_of(material.study)
     return curves_section(
@@ -54,21 +52,10 @@ def over_training(material: Material) -> Section | None:
 
 
 def thresholds_of(study: Study) -> dict[str, Threshold]:
-    """Return the thresholds of a study, or of all studies of a joined report: measure → threshold.
-
-    Raises:
-        InputError: A threshold does not have the form of ``Threshold``.
-    """
+    """Return the thresholds of a study, or of all studies of a joined report: measure → threshold."""
     configs = [study.config, *(part for part in study.config.values() if isinstance(part, Mapping))]
     named = (item for config in configs for item in (config.get("thresholds") or {}).items())
-    return {measure: _threshold(measure, value) for measure, value in named}
-
-
-def _threshold(measure: str, value: Any) -> Threshold:
-    try:
-        return parse(Threshold, value)
-    except InputError as error:
-        raise error.inside("thresholds", measure) from error
+    return {measure: parse(Threshold, value) for measure, value in named}
 
 
 def summary_table(curves: Sequence[MeasureCurve], thresholds: Thresholds) -> Table | None:

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from probes.results.columns import read_columns
+from probes.results.columns import AGAIN, read_columns
 from probes.results.schema import Labels
 from probes.results.scores import ALIGNMENTS, FORWARD, MAJORITY, MIXED, MOVED, PERPLEXITY
 from probes.results.scores import COLUMNS as SCORE_COLUMNS
@@ -46,7 +46,11 @@ def read_archived(folder: Path, stages: Stages) -> pa.Table | None:
             not a JSON object.
     """
     scores = _read(folder / "results.parquet", {name: RESULTS[name] for name in WANTED}, LATER)
-    return measurements_of(scores, _read(folder / "measures.parquet", MEASURES), stages)
+    values = _read(folder / "measures.parquet", MEASURES)
+    try:
+        return measurements_of(scores, values, stages)
+    except InputError as error:
+        raise error.inside(path=folder / "results.parquet") from error
 
 
 def _read(path: Path, columns: Mapping[str, pa.DataType], later: Collection[str] = ()) -> pa.Table | None:
@@ -89,11 +93,12 @@ def parsed_labels(text: str | None) -> Labels:
     Raises:
         InputError: The text is not a JSON object.
     """
-    return Labels({str(axis): "" if label is None else str(label) for axis, label in json_object(text).items()})
+    labels = json_object(text, "labels")
+    return Labels({str(axis): "" if label is None else str(label) for axis, label in labels.items()})
 
 
-def json_object(text: str | None) -> dict[str, Any]:
-    """Return the JSON object in a text. An empty or missing text gives an empty object.
+def json_object(text: str | None, column: str) -> dict[str, Any]:
+    """Return the JSON object in a text of a column. An empty or missing text gives an empty object.
 
     Raises:
         InputError: The text is not a JSON object.
@@ -103,8 +108,7 @@ def json_object(text: str | None) -> dict[str, Any]:
     except json.JSONDecodeError:
         parsed = None
     if not isinstance(parsed, dict):
-        reason = f"the columns labels and mixed must hold JSON objects, not {text!r}"
-        raise InputError(reason, hint="restore the file, or write it again with its command", code="format")
+        raise InputError(f"must be a JSON object, not {text!r}", keys=column, hint=AGAIN, code="format")
     return parsed
 
 
@@ -140,7 +144,7 @@ def _mixed(column: pa.ChunkedArray, common: pa.Table) -> pa.Table:
     found = [
         (row, name, value)
         for row, text in enumerate(column.to_pylist())
-        for field, value in (json_object(text).items() if text else ())
+        for field, value in (json_object(text, MIXED).items() if text else ())
         for name in (f"{MIXED} {field}", MIXED)
         if value is not None
     ]

@@ -9,8 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from synthlang.errors import InputError
+from synthlang.files import unreadable
+from synthlang.wording import plural
 
-AGAIN = "restore the file, or write it again with its command"
+AGAIN = "restore the file, or write it again with the command that made its folder"
 
 
 def read_columns(path: Path, columns: Mapping[str, pa.DataType], later: Collection[str] = ()) -> pa.Table:
@@ -29,16 +31,19 @@ def read_columns(path: Path, columns: Mapping[str, pa.DataType], later: Collecti
         with pq.ParquetFile(path) as file:
             names = file.schema_arrow.names
             if missing := sorted(set(columns) - set(names) - set(later)):
-                raise InputError(f"lacks the columns {', '.join(missing)}", path, hint=AGAIN, code="missing")
+                reason = f"lacks {plural(len(missing), 'column')}: {', '.join(missing)}"
+                raise InputError(reason, path, hint=AGAIN, code="missing")
             table = file.read(columns=[name for name in columns if name in names])
     except (pa.ArrowException, OSError) as error:
-        reason = f"is not a Parquet file: {str(error).splitlines()[0]}"
+        if isinstance(error, OSError) and error.errno:
+            raise unreadable(error, path) from error
+        reason = f"cannot be read as Parquet: {str(error).splitlines()[0].rstrip('.')}"
         raise InputError(reason, path, hint=AGAIN, code="format") from error
     arrays = []
     for name, kind in columns.items():
         try:
             arrays.append(table[name].cast(kind) if name in names else pa.nulls(len(table), kind))
         except pa.ArrowException as error:
-            reason = f"the column must be of the type {kind}: {str(error).splitlines()[0]}"
+            reason = f"the column cannot be read as {kind}: {str(error).splitlines()[0].rstrip('.')}"
             raise InputError(reason, path, keys=(name,), hint=AGAIN, code="type") from error
     return pa.table(arrays, list(columns))

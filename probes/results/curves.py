@@ -38,7 +38,7 @@ class Threshold(StrictModel):
     def _has_one(self) -> Threshold:
         if (self.at_least is None) == (self.at_most is None):
             code: Literal["missing", "conflict"] = "missing" if self.at_least is None else "conflict"
-            raise InputError("needs exactly one of at_least and at_most", hint="give one of them", code=code)
+            raise InputError("needs exactly one of at_least and at_most", code=code)
         return self
 
     def __str__(self) -> str:
