@@ -270,6 +270,7 @@ def test_files_that_hold_no_predictions(tmp_path: Path) -> None:
     assert refused(compare, files) == (beside.name, "format")
     beside.unlink()
     assert refused(compare, files) == ("b.json", "missing")
+    assert refused(read_predictions, beside) == (beside.name, "missing")
 
 
 def test_files_without_a_common_test(tmp_path: Path) -> None:

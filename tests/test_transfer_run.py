@@ -309,14 +309,15 @@ def test_a_model_of_hugging_face(tmp_path, kind):
     assert refused(transfer_of, pretrained, length=128) == ("length", "range")
     assert refused(open_pretrained, folder, None) == ("language", "missing")
     assert "--target-test SOURCE" in refusal(open_pretrained, folder, "fr").hint
+    assert refused(open_pretrained, folder, "d e", natural=True) == ("language", "format")
 
 
-@pytest.mark.parametrize(("language", "code"), [("fr", "unknown"), ("en", "conflict")])
-def test_a_natural_language_without_items_of_its_own_has_a_hint(language, code):
+@pytest.mark.parametrize(("language", "code", "is_there"), [("fr", "unknown", False), ("en", "conflict", True)])
+def test_a_natural_language_of_the_run_without_items_of_its_own_has_a_hint(language, code, is_there):
     own = [{"source": MINI, "language": "parent"}, {"name": "en", "source": f"{MINI}&seed=1", "language": "parent"}]
     config = parse(PretrainConfig, changed(PRETRAIN, language=None, languages=own, objective={"kind": "mlm"}))
     error = refusal(requested_language, config, language, natural=False)
-    assert (place_and_code(error), "--target-test SOURCE" in error.hint) == (("language", code), True)
+    assert (place_and_code(error), "--target-test SOURCE" in error.hint) == (("language", code), is_there)
 
 
 def test_the_summary_of_a_metric_by_hand():

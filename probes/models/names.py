@@ -271,8 +271,10 @@ def no_language(wanted: str, names: Sequence[str], reason: InputError | None = N
         hint = f"choose from {first_few(names, SHOWN)}"
         return InputError(f"the run has no language {wanted!r}", keys="language", hint=hint, code="unknown")
     known = f"a language of the run ({first_few(names, SHOWN)})"
-    problem = f"{wanted!r} is neither {known} nor a correct derived language: {reason.text}"
-    return InputError(problem, keys="language", hint=NATURAL, code="unknown")
+    fault = InputError(reason.reason, keys=reason.keys).text
+    problem = f"{wanted!r} is neither {known} nor a correct derived language: {fault}"
+    hint = "choose a language of the run, or correct the derived language"
+    return InputError(problem, keys="language", hint=hint, code="unknown").with_hint(reason.hint)
 
 
 def named_language(name: str, natural: bool) -> Language:
@@ -282,9 +284,9 @@ def named_language(name: str, natural: bool) -> Language:
         InputError: The name of a natural language cannot be a file name. The spec is malformed or names an unknown
             language or transform. For an unknown name, the hint of the error explains how to use a natural language.
     """
-    if natural:
-        return Language(name=safe_name(name, "language name"))
     try:
-        return parse_language(name)
+        return Language(name=safe_name(name, "language name")) if natural else parse_language(name)
     except InputError as error:
+        if natural:
+            raise error.inside("language") from error
         raise error.with_hint(NATURAL if error.code == "unknown" and not error.keys else "") from error

@@ -325,10 +325,8 @@ def read_outcome(path: Path) -> Outcome:
     known = {record.seed for record in result.seeds}
     for test, runs in tests.items():
         if (seeds := {seed for seed, _ in runs}) != known:
-            mine, found = (", ".join(map(str, sorted(each))) for each in (known, seeds))
-            reason = (
-                f"has the seeds {mine}, but {beside.name} has the seeds {found} for {test}, so one file was changed"
-            )
+            mine, found = (f"the seed{'s' * (len(s) > 1)} {', '.join(map(str, sorted(s)))}" for s in (known, seeds))
+            reason = f"has {mine}, but {beside.name} has {found} for {test}, so one of the two files was changed"
             raise InputError(reason, path, hint=AGAIN, code="damaged")
     return Outcome(path, result, config, tests)
 
@@ -383,5 +381,5 @@ def check_items(outcomes: Sequence[Outcome], test: str) -> None:
             reason = (
                 f"has other items for {test}, seed {part.seed}, than {first.path} for seed {reference.seed}: {what}"
             )
-            hint = "compare transfers with the same test set"
+            hint = AGAIN if outcome is first else "compare transfers with the same test set"
             raise InputError(reason, outcome.path, hint=hint, code="conflict")
