@@ -543,5 +543,5 @@ def test_a_record_that_cannot_be_used_is_one_line(content, code, tmp_path):
 def test_a_file_is_no_folder_of_data(tmp_path):
     path = tmp_path / "data"
     path.write_text("", encoding="utf-8")
-    assert refused(fetch, ["muse/en-fr"], to=path) == ("data", "exists")
-    assert refused(list_sets, ["muse/en-fr"], path) == ("data", "exists")
+    assert refused(fetch, ["muse/en-fr"], to=path) == ("data", "type")
+    assert refused(list_sets, ["muse/en-fr"], path) == ("data", "type")

@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from shutil import copyfileobj
 from typing import IO, Any
 
-from synthlang.data.sources import ANEW, CHANGED
+from synthlang.data.sources import ANEW, OTHER
 from synthlang.errors import InputError
 from synthlang.packed import Limited, most_unpacked, open_packed
 
@@ -45,11 +45,11 @@ def copy_members(archive: Path, wanted: Mapping[str, Path]) -> None:
             if target is None:
                 continue
             if not is_file:
-                raise _hostile(archive, f"its member {name!r} is a link, a device or a folder")
+                raise _hostile(archive, f"its member {name!r} is encrypted, a link, a device or a folder")
             with opened() as content, target.open("wb") as written:
                 copyfileobj(content, written, BLOCK)
     if left:
-        raise InputError(f"has no member {next(iter(left))!r}", archive, hint=CHANGED, code="missing")
+        raise InputError(f"has no member {next(iter(left))!r}", archive, hint=OTHER, code="missing")
 
 
 Member = tuple[str, bool, Any]
@@ -100,7 +100,7 @@ def _check_name(name: str, archive: Path) -> None:
 
 
 def _hostile(archive: Path, why: str) -> InputError:
-    hint = "delete this archive, and obtain the data set elsewhere"
+    hint = "delete this archive, and use a mirror with another one (--from)"
     return InputError(f"is not unpacked, because {why}", archive, hint=hint, code="unsupported")
 
 
@@ -109,5 +109,10 @@ def _damage(archive: Path) -> Iterator[None]:
     """Convert the errors that a damaged archive raises to an InputError."""
     try:
         yield
+    except InputError as error:
+        if error.code != "damaged":
+            raise
+        raise InputError("is damaged, or is not an archive", archive, hint=ANEW, code="damaged") from error
     except (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error, NotImplementedError, RuntimeError) as error:
-        raise InputError(f"cannot be unpacked: {error}", archive, hint=ANEW, code="damaged") from error
+        reason = f"cannot be unpacked: {str(error) or 'a member ends too early'}"
+        raise InputError(reason, archive, hint=ANEW, code="damaged") from error

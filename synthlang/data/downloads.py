@@ -73,8 +73,11 @@ class Downloads:
         self.folder = user_path(mirror) if mirror is not None and self.is_mirror else root / DOWNLOADS
         if self.is_mirror and not self.folder.is_dir():
             reason = "is a file, not the folder of a mirror" if self.folder.exists() else "no such folder"
-            hint = "name with --from a folder that has hub/ and url/, such as .downloads of another folder of data"
-            raise InputError(reason, self.folder, hint=hint, code="missing")
+            hint = (
+                "name a folder that has hub/ and url/, such as .downloads of another folder of data, "
+                "or an address with http:// or https://"
+            )
+            raise InputError(reason, self.folder, hint=hint, code="type" if self.folder.exists() else "missing")
 
     def wanted(self, source: Source) -> list[Wanted]:
         """Return the files of a source with their sizes.
@@ -205,5 +208,5 @@ def _check(file: UrlFile, path: Path) -> None:
 
     if file.sha256 is not None and (found := sha256_file(path)) != file.sha256:
         reason = f"the SHA-256 of the file is {found}, not {file.sha256}"
-        hint = "delete the file (in a mirror, replace the file), and run the same command again"
+        hint = "delete the file, or replace it in a mirror (--from), and run the same command again"
         raise InputError(reason, path, hint=hint, code="damaged")

@@ -123,7 +123,7 @@ def entry(name: str) -> DataSet:
         InputError: There is no such entry.
     """
     if name not in names():
-        hint = f"{did_you_mean(name, names())}list them with: synthlang data list"
+        hint = f"{did_you_mean(name, names())}list the data sets with: synthlang data list"
         raise InputError(f"there is no data set {name!r} in the catalogue", hint=hint, code="unknown")
     return parse(DataSet, catalogue.find("data", name).data, f"data.yaml {name}")
 

@@ -102,6 +102,8 @@ def _joined(errors: Mapping[str, InputError], left: Sequence[InputError]) -> Inp
     for name, error in errors.items():
         distinct.setdefault(error.text, error.inside(name))
     first, *others = distinct.values()
+    for other in others:  # the message shows only the path of the first error
+        other.reason = f"{other.path}: {other.reason}" if other.path not in (None, first.path) else other.reason
     first.others = (*left, *others)
     return first
 
@@ -205,7 +207,8 @@ def _received(plan: Fetch, job: Job) -> tuple[Received, ...]:
         earlier = None if remote.has_checksum else record.known_sha256(remote.url)
         if earlier not in (None, digest):
             reason = f"the SHA-256 of the file is {digest}, but an earlier download had {earlier}"
-            hint = f"if you trust the new content, delete the entry {job.item.name} of {plan.root / SOURCES}"
+            names = [name for name, one in record.sets.items() if any(file.url == remote.url for file in one.received)]
+            hint = f"if you trust the new content, delete the entry {enumerated(names)} of {plan.root / SOURCES}"
             raise InputError(reason, remote.url, hint=hint, code="changed")
         size = path.stat().st_size
         found.append(Received(url=remote.url, size=size, sha256=digest, verified=remote.has_checksum))

@@ -6,6 +6,7 @@ prescribes. No code of a repository is downloaded or run.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,9 +26,8 @@ from synthlang.hub_upload import endpoint
 TRIES, WAIT = 4, 2.0
 """Number of tries of a call while the hub fails, and seconds before the second try. The wait doubles with each try."""
 NEWEST = "main"
-LOGIN = "accept its terms on that page, and set HF_TOKEN or run: hf auth login"
-PRIVATE = f"if it is private or gated, {LOGIN}"
-NEWER = "install a newer version of synthlang"
+LOGIN = "accept the terms on this page, and set HF_TOKEN or run: hf auth login"
+PRIVATE = f"if the data set is private or gated, {LOGIN}; otherwise {CHANGED}"
 FOLDER = "without a network, use --from FOLDER"
 
 
@@ -208,12 +208,13 @@ def _converted(source: HubFiles, error: Exception) -> InputError:
 
     is_offline = constants.HF_HUB_OFFLINE and not isinstance(error, errors.HfHubHTTPError)
     if is_offline or isinstance(error, errors.OfflineModeIsEnabled):
-        reason, hint = "cannot be downloaded while HF_HUB_OFFLINE is set", f"unset this variable; {FOLDER}"
+        name = "HF_HUB_OFFLINE" if os.environ.get("HF_HUB_OFFLINE") else "TRANSFORMERS_OFFLINE"
+        reason, hint = f"cannot be downloaded while {name} is set", f"unset this variable; {FOLDER}"
         return InputError(reason, source.address, hint=hint, code="failed")
     answers: tuple[tuple[type[Exception], str, str, Code], ...] = (
         (errors.GatedRepoError, "needs a permission", LOGIN, "failed"),
         (errors.RepositoryNotFoundError, "is not on the hub, or needs a login", PRIVATE, "missing"),
-        (errors.RevisionNotFoundError, f"has no revision {source.revision}", NEWER, "missing"),
+        (errors.RevisionNotFoundError, f"has no revision {source.revision or NEWEST}", CHANGED, "missing"),
     )
     for kind, reason, hint, code in answers:
         if isinstance(error, kind):

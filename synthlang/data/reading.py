@@ -11,11 +11,12 @@ from synthlang.data.entries import Layout
 from synthlang.errors import InputError
 from synthlang.files import count_lines, no_such, reading
 from synthlang.progress import Report, silent
-from synthlang.wording import first_few
+from synthlang.wording import first_few, plural
 
 TASKS = {"nli": "nli", "ner": "ner", "qa": "qa", "slots": "slots", "minimal": "minimal", "conllu": "pos"}
 """The task that reads a folder of each layout."""
 FETCH = "delete the data set, and fetch or obtain it again"
+MISSING = "run synthlang data fetch for this data set, or obtain the data set by hand"
 SHOWN = 8
 """Number of labels that a line names."""
 
@@ -54,7 +55,7 @@ def open_layout(layout: Layout, paths: Sequence[Path]) -> None:
     """
     for path in paths:
         if not path.exists():
-            raise no_such(path, "file or folder")
+            raise no_such(path, "file or folder", hint=MISSING)
     if layout in TASKS:
         from synthlang.tasks import open_task
 
@@ -137,10 +138,10 @@ def _vectors(path: Path) -> int:
     lines = _lines(path)
     header = next(lines, b"").split()
     if len(header) != 2 or not all(part.isdigit() for part in header):
-        reason = "the first line must be the number of words and the number of dimensions"
+        reason = "the first line must be the number of words and the number of dimensions, separated by a space"
         raise InputError(reason, path, 1, hint=FETCH, code="format")
     stated, found = int(header[0]), sum(1 for _ in lines)
     if stated != found:
-        reason = f"the first line announces {stated:,} words, but the file has {found:,}"
-        raise InputError(reason, path, hint=FETCH, code="damaged")
+        reason = f"the first line gives {plural(stated, 'word')}, but the file has {found:,}"
+        raise InputError(reason, path, 1, hint=FETCH, code="damaged")
     return found

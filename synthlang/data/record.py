@@ -98,7 +98,7 @@ def read_record(root: Path) -> Record:
             synthlang.
     """
     if root.exists() and not root.is_dir():
-        raise InputError("is a file, not a folder", root, hint="name the folder of the data with --to", code="exists")
+        raise InputError("is a file, not a folder", root, hint="name the folder of the data (--to)", code="type")
     path = root / SOURCES
     if not path.exists():
         return Record(format=FORMAT, sets={})

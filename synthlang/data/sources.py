@@ -24,7 +24,9 @@ REVISION = re.compile("[0-9a-f]{40}")
 RAW = "https://raw.githubusercontent.com"
 OPUS = "https://object.pouta.csc.fi"
 CHANGED = "install a newer version of synthlang, because the data set has changed"
-"""Hint of errors about content that the catalogue does not describe."""
+"""Hint of errors about a data set of the hub that the catalogue does not describe."""
+OTHER = f"with --from, replace this file of the mirror; otherwise {CHANGED}"
+"""Hint of errors about the content of a file that the catalogue does not describe."""
 ANEW = "run the same command again; with --from, replace this file of the mirror first"
 """Hint of errors about a damaged download, which ``fetch`` deletes unless it is in a mirror."""
 

@@ -191,7 +191,7 @@ def _finish(file: UrlFile, url: str, part: Path, target: Path) -> None:
         part.unlink()
         _record(part).unlink(missing_ok=True)
         reason = f"the SHA-256 of the download is {found}, not {file.sha256}"
-        hint = "run the same command again; if the file has changed there, name a mirror with the former file (--from)"
+        hint = "run the same command again; if the file has changed, name a mirror with the former file (--from)"
         raise InputError(reason, url, hint=hint, code="damaged")
     if file.sha256 is None and _is_page(part):
         part.unlink()
@@ -212,11 +212,11 @@ def _refused(url: str, code: int) -> InputError:
     """Return the error for an answer that another try would not change."""
     kind: Code = "missing" if code in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE) else "failed"
     if kind == "missing":
-        reason, hint = "is no longer there", "obtain the file elsewhere, and name a mirror with it (--from)"
+        reason, hint = "does not exist", "obtain the file elsewhere, and name a mirror with this file (--from)"
     elif code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         reason, hint = (
             "needs a permission",
-            "accept its terms in a browser, download it there, and name a mirror with it (--from)",
+            "accept the terms in a browser, download the file there, and name a mirror with this file (--from)",
         )
     else:
         reason, hint = "is refused by the server", f"wait, then {RESUME}"
@@ -225,7 +225,8 @@ def _refused(url: str, code: int) -> InputError:
 
 def _gave_up(url: str, error: Exception | None) -> InputError:
     if isinstance(error, HTTPError):
-        return InputError(f"the server failed (HTTP {error.code})", url, hint=f"wait, then {RESUME}", code="failed")
+        reason = f"the server did not send the file (HTTP {error.code})"
+        return InputError(reason, url, hint=f"wait, then {RESUME}", code="failed")
     why = getattr(error, "reason", None) or error or "the connection ends too early"
     hint = f"check the connection and the proxy (HTTPS_PROXY), and {RESUME}; without a network, use --from FOLDER"
     return InputError(f"cannot be downloaded: {why}", url, hint=hint, code="failed")

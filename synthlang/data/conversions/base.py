@@ -14,7 +14,7 @@ from pydantic import Field
 
 from synthlang.config import StrictModel
 from synthlang.data.archives import copy_members
-from synthlang.data.sources import ANEW, CHANGED
+from synthlang.data.sources import ANEW, OTHER
 from synthlang.errors import InputError
 from synthlang.files import reading, writing
 from synthlang.progress import Report, silent
@@ -73,7 +73,7 @@ class Given:
         """
         if name not in self._files:
             reason = f"the file {name!r} is not among the downloads ({', '.join(self._files)})"
-            raise InputError(reason, hint=CHANGED, code="missing")
+            raise InputError(reason, hint=OTHER, code="missing")
         return self._files[name]
 
     def matching(self, pattern: str) -> list[Path]:
@@ -192,7 +192,7 @@ def rows(paths: Sequence[Path], columns: Sequence[str], report: Report = silent)
                 names = file.schema_arrow.names
                 if lacks := [column for column in columns if column not in names]:
                     reason = f"has no column {lacks[0]!r}; the columns are {', '.join(names)}"
-                    raise InputError(reason, path, hint=CHANGED, code="missing")
+                    raise InputError(reason, path, hint=OTHER, code="missing")
                 done, total = 0, file.metadata.num_rows
                 for batch in file.iter_batches(ROWS, columns=list(columns)):
                     values = batch.to_pydict()

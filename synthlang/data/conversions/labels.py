@@ -10,7 +10,7 @@ from typing import IO, Literal
 from pydantic import Field
 
 from synthlang.data.conversions.base import Given, SplitConverter, one_line, opened, rows, written
-from synthlang.data.sources import CHANGED
+from synthlang.data.sources import OTHER
 from synthlang.errors import InputError
 from synthlang.wording import plural
 
@@ -41,7 +41,7 @@ class LabelTable(SplitConverter):
     def _name(self, tag: int) -> str:
         if not 0 <= tag < len(self.names):
             reason = f"the tag {tag} of the column {self.tags} is not one of the tags 0 to {len(self.names) - 1}"
-            raise InputError(reason, hint=CHANGED, code="range")
+            raise InputError(reason, hint=OTHER, code="range")
         return self.names[tag]
 
 
@@ -71,7 +71,7 @@ class LabelColumns(SplitConverter):
                     if len(columns) < max(self.word, self.tag):
                         needed = max(self.word, self.tag)
                         reason = f"the line has {plural(len(columns), 'column')}, but at least {needed} are needed"
-                        raise InputError(reason, path, number, hint=CHANGED, code="format")
+                        raise InputError(reason, path, number, hint=OTHER, code="format")
                     words.append(columns[self.word - 1])
                     tags.append(columns[self.tag - 1])
                 _write(handle, words, tags, counts)

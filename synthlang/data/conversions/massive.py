@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from synthlang.data.conversions.base import Converter, Given, opened, splits_of, written
-from synthlang.data.sources import ANEW, CHANGED
+from synthlang.data.sources import ANEW, OTHER
 from synthlang.errors import InputError
 from synthlang.files import writing
 
@@ -70,10 +70,10 @@ def _row(line: str, path: Path, number: int) -> dict[str, str]:
     except ValueError as error:
         raise InputError("the line is not JSON", path, number, hint=ANEW, code="damaged") from error
     if not isinstance(row, dict) or not all(isinstance(row.get(field), str) for field in FIELDS):
-        raise InputError(f"the line lacks one of {', '.join(FIELDS)}", path, number, hint=CHANGED, code="missing")
+        raise InputError(f"the line lacks a text {' or '.join(FIELDS)}", path, number, hint=OTHER, code="missing")
     if row["partition"] not in SPLITS:
-        reason = f"partition must be {', '.join(SPLITS)}, not {row['partition']!r}"
-        raise InputError(reason, path, number, hint=CHANGED, code="unknown")
+        reason = f"must be {' or '.join(SPLITS)}, not {row['partition']!r}"
+        raise InputError(reason, path, number, keys="partition", hint=OTHER, code="unknown")
     return row
 
 

@@ -11,7 +11,7 @@ from typing import Literal
 from pydantic import Field
 
 from synthlang.data.conversions.base import Converter, Given, one_line, opened, written
-from synthlang.data.sources import ANEW, CHANGED
+from synthlang.data.sources import ANEW, OTHER
 from synthlang.errors import InputError
 from synthlang.parallel.text import SPLITTERS, Splitter
 
@@ -111,7 +111,7 @@ class PairTable(_Pairs):
             for column in (self.left, self.right, *self.where):
                 if column not in header:
                     reason = f"has no column {column!r}; the columns are {', '.join(header)}"
-                    raise InputError(reason, path, 1, hint=CHANGED, code="missing")
+                    raise InputError(reason, path, 1, hint=OTHER, code="missing")
             rows = (dict(zip(header, line.split("\t"), strict=False)) for line in lines)
             kept = (row for row in rows if all(row.get(column) == value for column, value in self.where.items()))
             pairs = ((row.get(self.left, ""), row.get(self.right, "")) for row in kept)

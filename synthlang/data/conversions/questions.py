@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from synthlang.data.conversions.base import Given, SplitConverter, rows, written
-from synthlang.data.sources import CHANGED
+from synthlang.data.sources import OTHER
 from synthlang.errors import InputError
 
 COLUMNS = ("id", "context", "question", "answers")
@@ -40,8 +40,9 @@ class QuestionTable(SplitConverter):
                     count += 1
                 handle.write("\n]}\n")
             if not count:
-                reason = f"no question of the split {split} has an id that begins with {self.prefix!r}"
-                raise InputError(reason, hint=CHANGED, code="empty")
+                whose = f" whose id begins with {self.prefix!r}" if self.prefix else ""
+                reason = f"the split {split} has no question{whose}"
+                raise InputError(reason, given.matching(pattern)[0], hint=OTHER, code="empty")
         return {}
 
 

@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import Field
 
 from synthlang.data.conversions.base import Converter, Given
-from synthlang.data.sources import ANEW, CHANGED
+from synthlang.data.sources import ANEW, OTHER
 from synthlang.errors import InputError
 from synthlang.files import reading, writing
 
@@ -37,7 +37,7 @@ class FirstVectors(Converter):
             header = source.readline(1 << 10).split()
             if len(header) != 2 or not all(part.isdigit() for part in header):
                 reason = "the first line must be the number of words and the number of dimensions"
-                raise InputError(reason, path, 1, hint=CHANGED, code="format")
+                raise InputError(reason, path, 1, hint=OTHER, code="format")
             words = min(self.words, int(header[0]))
             handle.write(b"%d %s\n" % (words, header[1]))
             for number in range(words):

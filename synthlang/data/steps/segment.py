@@ -248,7 +248,7 @@ def check_characters(text: str, words: Words) -> None:
     """
     if "".join(words) != "".join(text.split()):
         reason = f"the segmenter changed the characters of a text: {shortened(text)}"
-        raise InputError(reason, hint="use another segmenter", code="failed")
+        raise InputError(reason, hint="leave out the steps of this data set (--no-steps)", code="failed")
 
 
 def shortened(text: str) -> str:
