@@ -105,20 +105,25 @@ TREED = [word("1-2", "ab", "_", "_", "_"), word(1, "a", 2, "_", "DET"), word(2, 
 GOOD = [word(1, head=2), word(2), ""]
 BAD = [
     (["1\tw\t_"], 1, "the line has 3 columns separated by tabs, but CoNLL-U has 10"),
-    ([*GOOD, "# c", word("x")], 5, "the id 'x' must be an integer, a range like 3-4 or an empty node like 8.1"),
+    ([*GOOD, "# c", word("x")], 5, "the id 'x' must be the number of a word, a range such as 3-4"),
     ([word(2)], 1, "the id 2 is out of sequence: 1 must"),
-    ([word(1), word(1)], 2, "the id 1 is out of sequence: 2 must"),
-    ([word(1), word(2, head="_")], 2, "the head '_' of word 2 must be an integer"),
-    ([word(1, head="9" * 5000)], 1, "of word 1 must be an integer"),
+    ([word(1), word(1)], 2, "2 must come next; insert a blank line before each sentence"),
+    ([word(1), word(2, head="_")], 2, "the head '_' of word 2 must be the number of a word"),
+    ([word(1, head="9" * 5000)], 1, "of word 1 must be the number of a word"),
+    ([word(1, head=-1)], 1, "the head '-1' of word 1 must be the number of a word, or 0 for the root"),
     ([*GOOD, word(1), word(2, head=3)], 5, "the head 3 of word 2 is out of range: the sentence has 2 words"),
     ([*GOOD, word(1), word(2, head=1), word(3)], 6, "words 1 and 3 are both roots"),
     ([*GOOD, word(1, head=2), word(2, head=1)], 4, "the sentence has no root"),
-    ([*GOOD, word(1), "1.1" + "\t_" * 9, word(2, head=3), word(3, head=2)], 6, "the heads of word 2 form a cycle"),
-    ([word(1), word(2, head=2)], 2, "the heads of word 2 form a cycle"),
+    ([*GOOD, word(1), "1.1" + "\t_" * 9, word(2, head=3), word(3, head=2)], 6, "word 2 is in a cycle of heads"),
+    ([word(1), word(2, head=2)], 2, "word 2 is in a cycle of heads"),
     ([word(1, form="")], 1, "word 1 has an empty form"),
-    ([*TAGGED, *TREED], 6, "word 1 has a head, but the words before it have none"),
-    ([*TREED, *TAGGED], 6, "the head '_' of word 1 must be an integer"),
-    ([word(1)[:-1] + "NER=B-PER", "", word(1)[:-1] + "NER=PER"], 3, "the tag 'PER' must be O, or B- or I-"),
+    ([*TAGGED, *TREED], 6, "word 1 has the head '2', but the words before it have none"),
+    ([*TREED, *TAGGED], 6, "the head '_' of word 1 must be the number of a word"),
+    (
+        [word(1)[:-1] + "NER=B-PER", "", word(1)[:-1] + "NER=PER"],
+        3,
+        "NER: the tag 'PER' must be O, or B-, I-, E-, S-, L- or U- and a name",
+    ),
 ]
 
 
@@ -127,7 +132,7 @@ def test_wrong_lines(tmp_path, lines, line, reason):
     path = write(tmp_path / "x.conllu", *lines)
     error = refusal(lambda: list(ConlluSource(path).batches("train")))
     assert (error.path, error.line, error.code) == (path, line, "format")
-    assert reason in error.reason  # the lines have many faults, and a message is of one
+    assert reason in error.text  # the lines have many faults, and a message is of one
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from synthlang.sources.hub_data import by_split
 from synthlang.sources.segmentation import split_words
 from tests import hub_folders
 from tests.hub_folders import datasets, jsonl, offline  # noqa: F401  a fixture
-from tests.refusals import refused
+from tests.refusals import place_and_code, refusal, refused
 
 TAGS = datasets.ClassLabel(names=["O", "B-PER"])
 TOKENS: dict[str, list[Any]] = {
@@ -46,6 +46,19 @@ def test_words_with_class_labels(tmp_path):
         {"form": ["Anna", "ran"], "head": [2, 0], "ner": ["B-PER", "O"]},
         {"form": ["10\u00a0000"], "head": [0], "ner": ["O"]},
     ]
+
+
+def test_a_number_without_a_name_is_no_label(tmp_path):
+    folder = parquet(tmp_path / "d", train={**TOKENS, "ner_tags": [[-1, 0], [0]]})
+    error = refusal(open_source, f"hf:{folder}")
+    assert place_and_code(error) == ("d train.row 1.ner_tags", "range")
+    assert error.reason == "the label -1 has no name in this column"
+
+
+def test_a_file_that_the_library_cannot_read(tmp_path):
+    (tmp_path / "train.jsonl").write_text("{bad\n")
+    error = refusal(open_source, f"hf:{tmp_path}")
+    assert "JSON parse error" in error.reason and "connection" not in error.hint
 
 
 def test_words_with_labels_as_strings_and_heads_as_digits(tmp_path):

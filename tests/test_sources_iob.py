@@ -12,7 +12,7 @@ from synthlang.sources import open_source
 from synthlang.sources.iob import IobSource
 from synthlang.sources.slots import SlotsSource
 from synthlang.sources.words import visible
-from tests.refusals import refused
+from tests.refusals import refusal, refused
 from tests.test_tasks import write
 
 TAG = st.sampled_from(["O", "B-PER", "I-PER", "B-LOC", "I-LOC"])
@@ -151,5 +151,10 @@ def test_wrong_lines(tmp_path, files, place, code):
 def test_folders_that_lack_something(tmp_path):
     write(tmp_path / "other.tsv", "x\n")
     assert refused(SlotsSource, tmp_path) == (tmp_path.name, "unknown")
+    (tmp_path / "val").mkdir()
+    (tmp_path / "dev").mkdir()
+    error = refusal(SlotsSource, tmp_path)
+    assert error.reason == "several folders could be the split dev: dev, val" and "?" not in error.hint
+    (tmp_path / "val").rmdir()
     (utterances(tmp_path / "train") / "label").unlink()
     assert refused(SlotsSource, tmp_path) == ("train", "missing")

@@ -116,9 +116,10 @@ def test_the_stated_number_of_rows_is_taken(tmp_path):
 @pytest.mark.parametrize(
     ("options", "place", "code"),
     [
-        ("?streaming=yes", "hf:d", "unknown"),
-        ("?stream", "hf:d", "unknown"),
-        ("?revision", "hf:d", "unknown"),
+        ("?streaming=yes", "hf:d streaming", "type"),
+        ("?stream", "hf:d stream", "unknown"),
+        ("?", "hf:d", "unknown"),
+        ("?revision", "hf:d revision", "type"),
         ("?streaming&revision=main", "hf:d revision", "no_effect"),
         ("?revision=main", "hf:d revision", "no_effect"),
     ],
@@ -157,7 +158,7 @@ def test_a_stream_that_breaks_off_is_one_line_and_goes_on_later(tmp_path, monkey
         patch.setattr(datasets.IterableDataset, "iter", broken)
         error = refusal(export_language, open_source(spec), LANGUAGE, out, source_name="x")
     assert isinstance(error, DiskError)
-    assert str(error).startswith(f"hf:{tmp_path / 'd'}: the stream of the data set broke off: the network is gone;")
+    assert str(error).startswith(f"hf:{tmp_path / 'd'}: the data set cannot be read to its end: the network is gone;")
     assert len(list((tmp_path / ".partial-out" / "done").glob("*.json"))) == 3
     export_language(open_source(spec), LANGUAGE, out, source_name="x")
     assert digest(out) == digest(whole)
@@ -286,7 +287,7 @@ def test_a_killed_derivation_from_the_hub_ends_with_the_same_bytes(hub, tmp_path
 
 
 def test_a_hub_that_does_not_answer_is_one_line(tmp_path):
-    with pytest.raises(InputError, match=r"hf:me/wiki: cannot be loaded: .*; check the name, the connection"):
+    with pytest.raises(InputError, match=r"hf:me/wiki: cannot be loaded: .*; check the name, its options"):
         open_source("hf:me/wiki?streaming")  # offline
 
 

@@ -54,8 +54,8 @@ def test_no_file_with_labels_is_passed_over(tmp_path):
     assert open_source(f"iob:{tmp_path / 'ner' / 'abc.test.annotated'}").splits == ("test",)
     write(tmp_path / "ner" / "gold.conll", "b O\n")
     assert str(refusal(open_source, f"iob:{tmp_path / 'ner'}")) == (
-        f"{tmp_path / 'ner'}: the split of these files is unknown: gold.conll; "
-        "name the file of each split: ?train=FILE&dev=FILE&test=FILE"
+        f"{tmp_path / 'ner'}: the split of gold.conll is unknown; "
+        "name the file of each split: ?train=FILE&dev=FILE&test=FILE, or move other files elsewhere"
     )
     named = open_source(f"iob:{tmp_path / 'ner'}?train=abc17train.conll&test=gold.conll")
     assert read(named, "test") == [(0, "b")] and named.splits == ("train", "test")
@@ -242,8 +242,12 @@ def test_wrong_splits(tmp_path):
     write(tmp_path / "a-val.txt", "a")
     assert str(refusal(TextSource(tmp_path / "a-val.txt").batches, "train")) == (
         f"text:{tmp_path / 'a-val.txt'}: the source has no split 'train', only dev; "
-        "add ?split=train to read the file as that split"
+        "read the file as this split: PATH?split=train"
     )
+    assert refusal(TextSource(tmp_path / "a-val.txt").batches, "validation").hint == "use this split"
+    error = refusal(open_source, f"text:{tmp_path / 'a-val.txt'}?limt=3")
+    assert (error.keys, error.hint.partition("? ")[0]) == (("limt",), "did you mean limit")
+    assert refusal(open_source, f"text:{tmp_path / 'a-val.txt'}?").keys == ()
     write(tmp_path / "b-dev.txt", "b")
     assert refused(find_splits, tmp_path, (".txt",)) == (tmp_path.name, "duplicate")
 
@@ -258,10 +262,11 @@ def test_wrong_splits(tmp_path):
         ("conllu:no/such", "such", "missing"),
         ("builtin:big-english", "", "unknown"),
         *(
-            (f"builtin:mini-english?{options}", f"builtin:mini-english?{options}", code)
-            for options, code in (
-                *(("size=3", "unknown"), ("seed=x", "type"), ("seed=-1", "type"), ("seed", "type")),
-                *(("seed=1&seed=2", "duplicate"), ("seed=1&dev=1234567890", "type"), ("feats=1", "type")),
+            (f"builtin:mini-english?{options}", f"builtin:mini-english {key}", code)
+            for options, key, code in (
+                *(("size=3", "size", "unknown"), ("seed=x", "seed", "type"), ("seed=-1", "seed", "type")),
+                *(("seed", "seed", "type"), ("seed=1&seed=2", "seed", "duplicate"), ("feats=1", "feats", "type")),
+                *(("seed=1&dev=1234567890", "dev", "type"), ("zipf=10", "zipf", "type")),
             )
         ),
     ],

@@ -8,7 +8,8 @@ from typing import Any
 
 from synthlang.errors import InputError
 from synthlang.sources.base import MORPHOLOGY, Source
-from synthlang.sources.limited import LimitedSource, without_limit
+from synthlang.sources.limited import LIMIT, ONCE, LimitedSource, without_limit
+from synthlang.sources.splits import UnknownOptionError, unknown_option
 
 FORMS = (
     "builtin:mini-english[?types=800&sentences=5000], text:PATH, lines:PATH, conllu:PATH[?feats&lemma], iob:PATH, "
@@ -46,31 +47,36 @@ def open_source(spec: str) -> Source:
 def _open(spec: str) -> Source:
     scheme, _, rest = spec.partition(":")
     if scheme == "builtin" and rest.strip():
-        return _builtin(spec, rest)
+        return _builtin(rest)
     if scheme not in READERS or not rest.strip():
         raise InputError(f"{spec!r} is not a source", hint=f"use one of: {FORMS}", code="unknown")
     module, name = READERS[scheme]
-    source: Source = getattr(importlib.import_module(f"synthlang.sources.{module}"), name)(rest)
+    reader = getattr(importlib.import_module(f"synthlang.sources.{module}"), name)
+    try:
+        source: Source = reader(rest)
+    except UnknownOptionError as error:
+        raise unknown_option("".join(error.keys), str(error.path), (*error.known, LIMIT)) from error
     return source
 
 
-def _builtin(spec: str, rest: str) -> Source:
+def _builtin(rest: str) -> Source:
     name, _, query = rest.partition("?")
     if name != "mini-english":
         raise InputError(f"{name!r} is not a built-in source", hint="use builtin:mini-english", code="unknown")
     options: dict[str, Any] = {}
+    place = f"builtin:{name}"
     for part in query.split("&") if query else ():
         key, _, value = part.partition("=")
-        known = f"use {', '.join(BUILTIN_OPTIONS)}"
         if key not in BUILTIN_OPTIONS:
-            raise InputError(f"{part!r} is not an option of the source", spec, hint=known, code="unknown")
+            raise unknown_option(key, place, BUILTIN_OPTIONS)
         if key in options:
-            raise InputError(f"the option {key} occurs twice", spec, hint="delete one of the two", code="duplicate")
+            raise InputError("the option occurs more than once", place, keys=key, hint=ONCE, code="duplicate")
         kind = BUILTIN_OPTIONS[key]
         if not re.fullmatch(kind, value):
-            number = f"{key}=N, where N {'is a number such as 1.0' if kind is DECIMAL else 'has 1 to 9 digits'}"
-            wanted = number if kind else f"{key}, without a value"
-            raise InputError(f"{part!r} must be {wanted}", spec, hint="correct this option", code="type")
+            number = "from 0 to 2 with at most 4 decimals" if kind is DECIMAL else "of 1 to 9 digits"
+            reason = f"must be a number {number}, not {value!r}" if kind else f"takes no value, but has {value!r}"
+            example = f"for example {key}={1.5 if kind is DECIMAL else 1000}" if kind else key
+            raise InputError(reason, place, keys=key, hint=f"write {example}", code="type")
         options[key] = float(value) if kind is DECIMAL else int(value) if kind else True
     from synthlang.sources.mini_english import MiniEnglish
 

@@ -11,19 +11,27 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.overlap import count_words
+from synthlang.sources.splits import NAMES
 from synthlang.sources.words import COMPLETE, WITHHELD
+from synthlang.wording import enumerated
 
 BATCH_SENTENCES = 2000  # a constant, because the borders of batches affect the bytes
-PARSED = "parse the source (synthlang parse SOURCE --out DIR, then conllu:DIR), or derive it with --parser spacy:NAME"
-TAGGED = "use iob:PATH, with a word and its tag on each line; CoNLL-U has entities only as NER=B-PER in its last column"
-SLOTS = "use slots:PATH; CoNLL-U has slots only as Slot=B-time in its last column"
+PARSED = (
+    "parse a text (synthlang parse SOURCE --out DIR) and use conllu:DIR; "
+    "synthlang derive also has the option --parser spacy:NAME"
+)
+TAGGED = (
+    "use iob:PATH, with a word and its tag on each line, or conllu:PATH if each word has a tag such as NER=B-PER in "
+    "the last column"
+)
+SLOTS = "use slots:PATH, or conllu:PATH if each word has a tag such as Slot=B-time in the last column"
 TRAINING = "name a source with a training split, such as FOLDER?train=FILE or FILE?split=train"
 """Hint of errors about a source without a training split."""
 MORPHOLOGY = ("feats", "lemma")
 """Columns of features and lemmas, which a source reads only if an option or a language names them."""
 MORPHOLOGICAL = (
-    "use a treebank (conllu:PATH) with features and lemmas, or a parser with a lemmatizer: --parser spacy:NAME, "
-    "or synthlang parse --morphology"
+    "use a treebank (conllu:PATH) with features and lemmas, or parse a text with a lemmatizer "
+    "(synthlang parse SOURCE --morphology --out DIR) and use conllu:DIR; synthlang derive also has the option --parser"
 )
 HINTS = {
     **dict.fromkeys(("upos", "head", "deprel"), PARSED),
@@ -135,10 +143,12 @@ def check_split(source: Source, split: str, name: str, hint: str = "") -> None:
         InputError: The source lacks the split.
     """
     if split not in source.splits:
-        has = ", ".join(source.splits)
-        one_file = getattr(source, "is_one_file", False)
-        hint = f"add ?split={split} to read the file as that split" if one_file else hint or f"name one of: {has}"
-        raise InputError(f"the source has no split {split!r}, only {has}", name, hint=hint, code="missing")
+        if getattr(source, "is_one_file", False) and split in NAMES:
+            hint = f"read the file as this split: PATH?split={split}"
+        else:
+            hint = hint or ("use this split" if len(source.splits) == 1 else "use one of these splits")
+        reason = f"the source has no split {split!r}, only {enumerated(source.splits)}"
+        raise InputError(reason, name, hint=hint, code="missing")
 
 
 class HasColumns(Protocol):
@@ -201,8 +211,10 @@ def nothing_in(item: str, path: str | PathLike[str] | None, counts: Mapping[str,
         path: The file or data set, for the error.
         counts: Number of omitted items by reason. The message lists these numbers.
     """
+    left_out = because(counts or {})
+    item = f"usable {item}" if left_out else item
     hint = COMPLETE if (counts or {}).get(WITHHELD) else f"use data with at least one {item}"
-    return InputError(f"has no {item}{because(counts or {})}", path, hint=hint, code="empty")
+    return InputError(f"has no {item}{left_out}", path, hint=hint, code="empty")
 
 
 def listed(counts: Mapping[str, int]) -> str:
@@ -230,11 +242,10 @@ def counted_split(source: Source, split: str | None = None, name: str = "the sou
         InputError: The source lacks the split.
     """
     if split is None and "train" not in source.splits:
-        has = ", ".join(source.splits)
         raise InputError(
-            f"words are counted in the training split, but the source has only {has}",
+            f"words are counted in the training split, but the source has only {enumerated(source.splits)}",
             name,
-            hint=f"{TRAINING}; synthlang derive also has the option --counts {source.splits[0]}",
+            hint=f"{TRAINING}; synthlang derive can count another split with --counts SPLIT",
             code="missing",
         )
     if split is not None:

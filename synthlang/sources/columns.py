@@ -15,7 +15,10 @@ from typing import NamedTuple
 from synthlang.errors import InputError
 from synthlang.sources.tags import TAG
 from synthlang.sources.words import columns_of, joined_lines
+from synthlang.wording import plural
 
+PAIR = "write a word and its tag, separated by a tab or a space"
+"""Hint of errors about a line that needs a word and its tag."""
 HASH = re.compile(r"#(?:\s|$)")
 DOCUMENT = "-DOCSTART-"
 
@@ -82,8 +85,7 @@ def _name(fields: list[str], tag: int) -> str:
     return text if text == "O" else text[2:]
 
 
-def too_few_columns(path: Path, line: int, needed: int) -> InputError:
-    """Return the error for a line with fewer than ``needed`` columns, such as 2 for a word and its tag."""
-    what = "a word and its tag" if needed == 2 else f"at least {needed} columns"
-    hint = f"write {what}, separated by a tab or a space"
-    return InputError(f"the line has fewer than {needed} columns", path, line, hint=hint, code="format")
+def too_few_columns(path: Path, line: Line, needed: int, hint: str) -> InputError:
+    """Return the error for a line with fewer than ``needed`` columns."""
+    reason = f"the line has {plural(len(line.fields), 'column')}, but at least {needed} are needed"
+    return InputError(reason, path, line.number, hint=hint, code="format")

@@ -29,7 +29,7 @@ from synthlang.corpus import FORM, Corpus
 from synthlang.errors import InputError
 from synthlang.sources.base import MORPHOLOGY, annotated_batches, nothing_in
 from synthlang.sources.size import blocks_in
-from synthlang.sources.tags import columns_in, iob_tag, legal_tags, read_misc
+from synthlang.sources.tags import KEYS, columns_in, iob_tag, legal_tags, read_misc
 from synthlang.sources.text import FileSource
 from synthlang.sources.words import CLEANED, Faults, joined_lines, tidied
 from synthlang.wording import plural
@@ -41,6 +41,7 @@ TREE = ("head", "deprel")
 NOT_A_WORD = re.compile(r"[0-9]+[-.][0-9]+")
 NUMBER = re.compile("[0-9]{1,9}")
 CORRECT = "correct the line, or delete its sentence"
+TEN = "separate 10 columns by tabs, or convert the file to CoNLL-U (a plain text: synthlang parse text:FILE --out DIR)"
 
 
 class Block(NamedTuple):
@@ -122,7 +123,7 @@ class ConlluSource(FileSource):
         sentence = {name: getattr(block, name) for name in self._plain}
         for name in self._tags:
             words = zip(block.misc, block.lines, strict=True)
-            sentence[name] = [iob_tag(read_misc(misc, name) or "O", path, line, keys=name) for misc, line in words]
+            sentence[name] = [iob_tag(read_misc(misc, name) or "O", path, line, KEYS[name]) for misc, line in words]
         return sentence
 
     def size(self, split: str) -> int | None:
@@ -201,25 +202,27 @@ def _add_line(block: Block, line: str, path: Path, number: int, trees: bool) -> 
     fields = line.split("\t")
     if len(fields) != 10:
         reason = f"the line has {plural(len(fields), 'column')} separated by tabs, but CoNLL-U has 10"
-        raise InputError(reason, path, number, hint=CORRECT, code="format")
+        raise InputError(reason, path, number, hint=TEN, code="format")
     name, form, lemma, upos, _, feats, head, deprel, _, misc = fields
     if NOT_A_WORD.fullmatch(name):
         return
     expected = len(block.lines) + 1
-    problem = ""
+    problem, hint = "", CORRECT
     if not NUMBER.fullmatch(name):
-        problem = f"the id {name!r} must be an integer, a range like 3-4 or an empty node like 8.1"
+        problem = f"the id {name!r} must be the number of a word, a range such as 3-4 or an empty node such as 8.1"
     elif int(name) != expected:
         reason = f"the id {name} is out of sequence: {expected} must come next"
-        raise SentenceError(reason, path, number, hint=CORRECT, code="format")
+        hint = "insert a blank line before each sentence, or correct the id" if int(name) == 1 else CORRECT
+        raise SentenceError(reason, path, number, hint=hint, code="format")
     elif not trees and head != "_":
-        problem = f"word {name} has a head, but the words before it have none"
+        problem = f"word {name} has the head {head!r}, but the words before it have none"
+        hint = "write the head of every word, or _ in place of all heads"
     elif trees and not NUMBER.fullmatch(head):
-        problem = f"the head {head!r} of word {name} must be an integer"
+        problem = f"the head {head!r} of word {name} must be the number of a word, or 0 for the root"
     elif not form.strip(" "):
         problem = f"word {name} has an empty form"
     if problem:
-        raise InputError(problem, path, number, hint=CORRECT, code="format")
+        raise InputError(problem, path, number, hint=hint, code="format")
     block.lines.append(number)
     block.form.append(form)
     block.upos.append(upos)
@@ -247,7 +250,7 @@ def tree_problem(head: Sequence[int]) -> tuple[int, str] | None:
     >>> tree_problem([2, 0, 2]) is None
     True
     >>> tree_problem([0, 3, 2])
-    (2, 'the heads of word 2 form a cycle')
+    (2, 'word 2 is in a cycle of heads')
     """
     count = len(head)
     for word, h in enumerate(head, start=1):
@@ -257,7 +260,7 @@ def tree_problem(head: Sequence[int]) -> tuple[int, str] | None:
     if not roots:
         return 1, "the sentence has no root: no word has the head 0"
     if len(roots) > 1:
-        return roots[1], f"words {roots[0]} and {roots[1]} are both roots, but a sentence has one"
+        return roots[1], f"words {roots[0]} and {roots[1]} are both roots, but a sentence has only one"
     reached = [0] * (count + 1)  # the first word whose walk to the root reached this one, or 0
     reached[0] = -1
     for word in range(1, count + 1):
@@ -266,5 +269,5 @@ def tree_problem(head: Sequence[int]) -> tuple[int, str] | None:
             reached[at] = word
             at = head[at - 1]
         if reached[at] == word and at:
-            return at, f"the heads of word {at} form a cycle"
+            return at, f"word {at} is in a cycle of heads"
     return None

@@ -56,7 +56,7 @@ from synthlang.wording import plural
 
 READER = 2  # part of the fingerprint: raise when the same rows give other sentences
 NO_HEAD = (None, "None", "_")
-CORRECT = "correct or delete the row"
+CORRECT = "correct or delete the row (of a data set of the hub, in a local copy)"
 WORDS = ("words", "tokens", "form")
 TEXT = ("text", "sentence")
 LABELS = {"upos": ("upos", "pos_tags"), "head": ("head",), "deprel": ("deprel",), "ner": ("ner", "ner_tags")}
@@ -130,7 +130,8 @@ def plan_columns(
         texts = {ours: [c for c in columns if strings(c)] for ours, columns in more.items()}
         joined = {ours: (columns[0], None) for ours, columns in texts.items() if columns}
         return HubColumns(text, False, joined, row, name_column, joined=True) if joined else HubColumns(text, True, {})
-    raise no_columns(name, f"lists of words in a column {', '.join(WORDS)}, or text in {' or '.join(TEXT)}", features)
+    needed = f"lists of words in a column named {' or '.join(WORDS)}, or text in a column named {' or '.join(TEXT)}"
+    raise no_columns(name, needed, features)
 
 
 class HubSource:
@@ -188,8 +189,14 @@ class HubSource:
         if self._origin is not None:
             versions = {"reader": READER, "rules": [RULES, NOW], "splits": [*self._data]}
             return fingerprint("hub stream", origin=self._origin(), plan=plan, **versions)
-        splits = {split: digest_values(data, self._plan.reads, self._anew) for split, data in self._data.items()}
+        splits = {split: self._digest(split) for split in self._data}
         return fingerprint("hub", reader=READER, rules=RULES, plan=plan, splits=splits)
+
+    def _digest(self, split: str) -> str:
+        try:
+            return digest_values(self._data[split], self._plan.reads, self._anew)
+        except InputError as error:
+            raise error.inside(split, path=self.name) from error
 
     @property
     def _anew(self) -> tuple[re.Pattern[bytes], ...]:
@@ -318,8 +325,12 @@ class HubSource:
 
 def _named(values: Sequence[Any], column: str, names: Names) -> list[str]:
     """Return labels as strings. Numbers of class labels become their names."""
-    if any(value is None or (names and not 0 <= value < len(names)) for value in values):
-        raise InputError("the row has no label in this column", keys=(column,), hint=CORRECT, code="missing")
+    for value in values:
+        if value is None:
+            raise InputError("the row lacks a label in this column", keys=(column,), hint=CORRECT, code="missing")
+        if names and not 0 <= value < len(names):
+            reason = f"the label {value} has no name in this column"
+            raise InputError(reason, keys=(column,), hint=CORRECT, code="range")
     return list(values) if names is None else [names[value] for value in values]
 
 

@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 from synthlang.errors import InputError
 from synthlang.files import DiskError, no_such, user_path
 from synthlang.fingerprint import canonical_json, fingerprint, sha256_file
-from synthlang.sources.splits import SPLITS, check_values
+from synthlang.sources.splits import SPLITS, check_values, unknown_option
 from synthlang.sources.text import open_bytes, version_of
 from synthlang.sources.words import CLEANED
-from synthlang.wording import enumerated
+from synthlang.wording import enumerated, first_few
 
 T = TypeVar("T")
 ROWS = 1000  # rows read at a time
@@ -27,6 +27,7 @@ REVISION, STREAMING = "revision", "streaming"
 """Options of a data set: a commit, branch or tag, and reading without a download."""
 FLAGS = (STREAMING,)
 """Options without a value."""
+LOCAL = "check the files of this folder, and the name of the configuration if one is given"
 COMMIT = re.compile("[0-9a-f]{40}")
 SPACED = "words"
 """Id of a feature of ``datasets`` that marks texts of words separated by single spaces."""
@@ -63,13 +64,13 @@ def open_data(name: str, revision: str | None = None, streams: bool = False) -> 
         import datasets
     except ImportError as error:
         hint = "run: pip install 'datasets>=4'"
-        raise InputError("hf: sources need the library datasets", hint=hint, code="extra") from error
+        raise InputError("data of hf: needs the library datasets", hint=hint, code="extra") from error
     path, config = user_path(name), None
     if not path.exists() and ":" in name:
         base, _, config = name.rpartition(":")
         path = user_path(base)
     if name.startswith(("/", ".", "~")) and not path.exists():
-        raise no_such(path, "file or folder")
+        raise no_such(path, "folder")
     _check_place(path, name, revision)
     path = path.resolve() if path.is_dir() else path  # of a relative folder named csv the library would read this place
     options: dict[str, Any] = {}
@@ -88,7 +89,7 @@ def open_data(name: str, revision: str | None = None, streams: bool = False) -> 
             options |= {"keep_default_na": False, "na_values": [""]}
         loaded = datasets.load_dataset(str(path), config or None, streaming=streams, **options)
     except Exception as error:  # the library, the network or a damaged file may raise anything
-        raise _cannot_load(name, error) from error
+        raise _cannot_load(name, error, path.is_dir()) from error
     return HubData(loaded, origin if streams else None)
 
 
@@ -104,25 +105,33 @@ def load_data(name: str) -> Any:
 def _check_place(path: Path, name: str, revision: str | None) -> None:
     """Raise InputError if a local data set is no folder, cannot be read by ``datasets``, or has a revision."""
     if path.is_file():
-        hint = "name its folder, or read it as text:FILE or conllu:FILE"
+        hint = "name its folder, or use a source or a task that reads a file, such as text:FILE"
         raise InputError("is a file, but hf: reads a folder", path, hint=hint, code="type")
     if not path.is_dir():
         if str(path) in _formats():
             raise no_such(path, "folder", hint="name a folder that exists, or a data set of the hub (OWNER/NAME)")
         return
     if revision:
-        reason, hint = "a local folder has no revisions", f"leave out ?{REVISION}"
+        reason, hint = "a local folder has no revisions", "leave out this option"
         raise InputError(reason, f"hf:{name}", keys=REVISION, hint=hint, code="no_effect")
     if found := set("[]*?") & set(str(path.resolve())):
-        reason = f"the library datasets cannot read a folder whose path has {' or '.join(sorted(found))}"
-        raise InputError(reason, path, hint="rename the folder", code="unsupported")
+        reason = f"the library datasets cannot read a folder whose path has {enumerated(sorted(found))}"
+        hint = "rename the folder, or move it to a path without such characters"
+        raise InputError(reason, path.resolve(), hint=hint, code="unsupported")
     check_json_lines(path)
 
 
-def _cannot_load(name: str, error: Exception) -> InputError:
-    reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-    hint = "check the name, the connection and the files of the data set"
-    return InputError(f"cannot be loaded: {reason}", f"hf:{name}", hint=hint, code="failed")
+def _cannot_load(name: str, error: Exception, is_local: bool) -> InputError:
+    hint = LOCAL if is_local else "check the name, its options and the connection"
+    return InputError(f"cannot be loaded: {_reason(error)}", f"hf:{name}", hint=hint, code="failed")
+
+
+def _reason(error: Exception) -> str:
+    """Return the first line of an error, or of its cause if the library reports only that it could not read a file."""
+    from datasets.exceptions import DatasetGenerationError
+
+    cause = error.__cause__ if isinstance(error, DatasetGenerationError) and error.__cause__ else error
+    return (str(cause).strip() or type(cause).__name__).splitlines()[0]
 
 
 def _commit_of(repository: str, revision: str | None) -> str:
@@ -134,7 +143,7 @@ def _commit_of(repository: str, revision: str | None) -> str:
     try:
         return str(HfApi().dataset_info(repository, revision=revision or MAIN).sha)
     except Exception as error:  # the library or the network may raise anything
-        raise _cannot_load(repository, error) from error
+        raise _cannot_load(repository, error, False) from error
 
 
 def _origin_of_folder(folder: Path, config: str | None) -> list[str | None]:
@@ -204,10 +213,9 @@ def by_split(data: Any, name: str, more: Mapping[str, str] | None = None) -> dic
         if theirs in data:
             found.setdefault(ours, theirs)
     if not found:
-        reason = f"no split is named train, validation or test, only {', '.join(data)}"
-        raise InputError(
-            reason, name, hint="use a data set with such a split, or rename a split in a local copy", code="missing"
-        )
+        reason = f"no split is named train, validation or test, only {first_few(list(data), 8)}"
+        hint = "use a data set with such a split, or rename a split in a local copy"
+        raise InputError(reason, name, hint=hint, code="missing")
     return {split: data[found[split]] for split in ("train", "dev", "test") if split in found}
 
 
@@ -243,9 +251,9 @@ def _unbroken(tables: Iterable[T]) -> Iterator[T]:
         try:
             table = next(rest, None)
         except Exception as error:  # the library, the network or a damaged file may raise anything
-            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+            reason = f"the data set cannot be read to its end: {_reason(error)}"
             hint = "check the connection and the files of the data set, and run the same command again"
-            raise DiskError(f"the stream of the data set broke off: {reason}", hint=hint, code="failed") from error
+            raise DiskError(reason, hint=hint, code="failed") from error
         if table is None:
             return
         yield table
@@ -263,8 +271,9 @@ def tables(data: Any, columns: Sequence[str]) -> Iterator[dict[str, list[Any]]]:
         try:
             values = table.to_pydict()
         except UnicodeDecodeError as error:  # Arrow's JSON reader accepts such bytes
-            reason = f"the data set has text that is not UTF-8 in {' or '.join(columns)}"
-            raise InputError(reason, hint="convert its files to UTF-8", code="format") from error
+            where = "the column" if len(columns) == 1 else "one of the columns"
+            reason = f"a text in {where} {', '.join(columns)} is not UTF-8"
+            raise InputError(reason, hint="convert the files of the data set to UTF-8", code="format") from error
         yield values
 
 
@@ -320,13 +329,15 @@ def name_and_options(spec: str, known: Sequence[str], scheme: str = "hf") -> tup
     if not mark or user_path(spec).exists():
         return spec, {}
     options = dict(part.partition("=")[::2] for part in query.split("&"))
+    place = f"{scheme}:{name}"
     for key, value in options.items():
-        if key not in known or bool(value) == (key in FLAGS):
-            hint = f"the options after ? are {enumerated([one if one in FLAGS else f'{one}=…' for one in known])}"
-            faults = {True: "takes no value", False: "has no value"}
-            reason = f"the option {key} {faults[bool(value)]}" if key in known else f"unknown option {key!r}"
-            raise InputError(reason, f"{scheme}:{name}", hint=hint, code="unknown")
-    check_values(options, f"{scheme}:{name}")
+        if key not in known:
+            raise unknown_option(key, place, known)
+        if bool(value) == (key in FLAGS):
+            reason = f"takes no value, but has {value!r}" if value else "has no value"
+            hint = f"write {key}" if value else f"write {key}=VALUE"
+            raise InputError(reason, place, keys=(key,), hint=hint, code="type")
+    check_values(options, place)
     return name, options
 
 
@@ -339,8 +350,9 @@ def described(features: Mapping[str, Any]) -> str:
 
 def no_columns(name: str, needed: str, features: Mapping[str, Any]) -> InputError:
     """Return the error for a data set without the columns that the phrase ``needed`` describes."""
-    reason = f"needs {needed}, but the columns are {described(features)}"
-    return InputError(reason, name, hint="rename the columns, or use another data set", code="missing")
+    reason = f"needs {needed}, but {f'has only {described(features)}' if features else 'has no columns'}"
+    hint = "rename a column (of a data set of the hub, in a local copy), or use another data set"
+    return InputError(reason, name, hint=hint, code="missing")
 
 
 def dtype_of(feature: Any) -> str | None:

@@ -20,14 +20,15 @@ from typing import Any
 
 from synthlang.corpus import FORM, Corpus
 from synthlang.errors import InputError
-from synthlang.sources.base import TAGGED, annotated_batches, nothing_in
-from synthlang.sources.columns import column_lines, too_few_columns
+from synthlang.sources.base import annotated_batches, nothing_in
+from synthlang.sources.columns import PAIR, column_lines, too_few_columns
 from synthlang.sources.markup import WORD_LINE
 from synthlang.sources.tags import TAG, iob_tag, legal_tags
 from synthlang.sources.text import FileSource
 from synthlang.sources.words import CLEANED, SPACES, filled, tidied
 
 READER = 1  # part of the fingerprint: raise when the same bytes give other sentences
+OTHER = "otherwise use a file with a word and its tag on each line"
 PREFIX = re.compile(r"[a-z]{2,3}(?:-[a-z]+)*:")
 
 
@@ -53,7 +54,8 @@ class IobSource(FileSource):
         self._places = {name: self._place(name) for name in self.own_options if name in self.options}
         for file in self.files.values():
             if "column" not in self._places and is_conllu(file):
-                raise InputError("the file is CoNLL-U", file, hint=TAGGED, code="format")
+                hint = f"read it as conllu:{file} if each word has a tag such as NER=B-PER in the last column; {OTHER}"
+                raise InputError("the file is CoNLL-U, not words with tags", file, hint=hint, code="format")
             if "column" not in self._places and (numbered := numbers_words(file)):
                 hint = f"name the column of the words{numbered}"
                 raise InputError("the first column numbers the words", file, hint=hint, code="format")
@@ -90,12 +92,15 @@ def read_sentences(path: Path, column: int = 1, tag: int = 0) -> Iterator[dict[s
     """
     prefix = _common_prefix(path, column, tag)
     form, ner = list[str](), list[str]()
-    for number, fields, _ in column_lines(path, tag):
+    for line in column_lines(path, tag):
+        number, fields, _ = line
         if fields:
-            if len(fields) < max(2, column, tag):
-                raise too_few_columns(path, number, max(2, column, tag))
+            if len(fields) < (needed := max(2, column, tag)):
+                hint = PAIR if needed == 2 else "complete the line, or name other columns: PATH?column=1&tag=2"
+                raise too_few_columns(path, line, needed, hint)
             form.append(filled(fields[column - 1].removeprefix(prefix), path, number))
-            ner.append(iob_tag(fields[tag - 1].strip(), path, number))
+            hint = "correct the tag, or name the column of the tags, as in PATH?tag=3"
+            ner.append(iob_tag(fields[tag - 1].strip(), path, number, hint=hint))
         elif form:
             yield {FORM: form, "ner": ner}
             form, ner = [], []

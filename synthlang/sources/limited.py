@@ -15,6 +15,7 @@ from synthlang.fingerprint import fingerprint
 from synthlang.sources.base import Source, size_of, with_columns
 
 LIMIT = "limit"
+ONCE = "write the option once"
 
 
 class LimitedSource:
@@ -77,9 +78,9 @@ def without_limit(spec: str) -> tuple[str, int | None]:
     if not plain or not values or user_path(spec.partition(":")[2]).exists():
         return spec, None
     if len(values) > 1:
-        raise InputError("the option occurs twice", plain, keys=LIMIT, hint="delete one of the two", code="duplicate")
+        raise InputError("the option occurs more than once", plain, keys=LIMIT, hint=ONCE, code="duplicate")
     if not re.fullmatch("[1-9][0-9]{0,11}", values[0]):
         reason = f"must be a number of sentences, from 1 to 999,999,999,999, not {values[0]!r}"
-        raise InputError(reason, plain, keys=LIMIT, hint=f"write for example ?{LIMIT}=1000", code="range")
+        raise InputError(reason, plain, keys=LIMIT, hint=f"write for example {LIMIT}=1000", code="range")
     rest = [part for part in parts if part.partition("=")[0] != LIMIT]
     return plain + (f"?{'&'.join(rest)}" if rest else ""), int(values[0])

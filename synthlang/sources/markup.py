@@ -56,7 +56,7 @@ def check_plain(lines: Iterable[tuple[int, str]], path: Path) -> None:
         name, hint = "CoNLL-U", f"read it as conllu:{path}"
     elif JSON_START.fullmatch(line):
         name = "JSON"
-        hint = "read a folder of JSON lines as hf:FOLDER, or write the texts to a file with one on each line"
+        hint = "read a folder of JSON lines as hf:FOLDER, or write each text to a line of a plain text file"
     elif line.startswith(("<?xml", "<!DOCTYPE", "<mediawiki")):
         name, hint = "XML or HTML", "extract the text of the file first"
     elif len(first) == SHOWN and all(TAGGED_LINE.fullmatch(text) for _, text in first):
@@ -64,4 +64,4 @@ def check_plain(lines: Iterable[tuple[int, str]], path: Path) -> None:
     elif len(first) == SHOWN and all(text.count(" ||| ") == 1 for _, text in first):
         name, hint = "parallel text", "write each language to a file of its own"
     if name:
-        raise InputError(f"the file is {name}, not plain text", path, number, hint=hint, code="format")
+        raise InputError(f"the content is {name}, not plain text", path, number, hint=hint, code="format")

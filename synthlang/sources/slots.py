@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 from synthlang.corpus import FORM, Corpus
 from synthlang.errors import InputError
 from synthlang.sources.base import Labelled, in_batches, nothing_in
-from synthlang.sources.columns import Line, column_lines, too_few_columns
+from synthlang.sources.columns import PAIR, Line, column_lines, too_few_columns
 from synthlang.sources.segmentation import RULES, SegmentedText
 from synthlang.sources.splits import SPLITS, find_splits, is_file
 from synthlang.sources.tags import iob_tag, legal_tags
@@ -45,7 +45,7 @@ from synthlang.sources.words import (
     spelled,
     tidied,
 )
-from synthlang.wording import plural
+from synthlang.wording import enumerated, plural
 
 READER = 1  # part of the fingerprint: raise when the same bytes give other utterances
 PARTS = ("seq.in", "seq.out", "label")
@@ -107,7 +107,7 @@ class SlotsSource(FileSource):
             if error.code != "missing":
                 raise
             reason = f"{error.reason}, and no folder is named train, valid or test"
-            hint = f"{error.hint}, or name a folder with {', '.join(PARTS)} for each split"
+            hint = f"{error.hint}, or put {enumerated(PARTS)} of each split into a folder with the name of the split"
             raise InputError(reason, error.path, hint=hint, code=error.code) from error
 
     def _marks(self) -> dict[str, Any]:
@@ -202,17 +202,19 @@ def read_commented(path: Path, counts: Counter[str]) -> Iterator[Utterance]:
             intent = match[1].strip() if (match := INTENT.match(text)) else intent
         elif fields:
             if len(fields) < 2 + numbered:
-                raise too_few_columns(path, number, 2 + numbered)
+                hint = "write a number, a word and its tag, separated by tabs" if numbered else PAIR
+                raise too_few_columns(path, line, 2 + numbered, hint)
             if numbered and not fault and fields[0] != str(len(words) + 1):
                 reason = f"the word number {fields[0]!r} is out of sequence: {len(words) + 1} must come next"
-                fault = InputError(reason, path, number, hint="correct the number", code="format")
+                hint = "correct the number" if fields[0] != "1" else "insert a blank line before each utterance"
+                fault = InputError(reason, path, number, hint=hint, code="format")
             words.append(filled(fields[numbered], path, number))
             tags.append(iob_tag(fields[-1].strip(), path, number))
             last = number
         elif words:
             if not intent:
-                hint = "add the comment before the first word of the utterance"
-                raise InputError("the utterance has no comment '# intent: …'", path, last, hint=hint, code="missing")
+                hint = "write a comment '# intent: NAME' before the first word of the utterance"
+                raise InputError("the utterance has no intent", path, last, hint=hint, code="missing")
             if fault:
                 faults.add(fault)
             else:
@@ -249,7 +251,8 @@ def read_table(path: Path) -> Iterator[Utterance]:
         cells = line.split("\t")
         if len(cells) != len(header):
             reason = f"the line has {plural(len(cells), 'column')}, but the header has {len(header)}"
-            raise InputError(reason, path, number, hint="correct the line", code="format")
+            hint = f"separate {plural(len(header), 'column')} by tabs"
+            raise InputError(reason, path, number, hint=hint, code="format")
         row = dict(zip(header, cells, strict=True))
         yield _utterance(row["utterance"], row["slot_labels"], row["intent"], (path, path, path), number)
 
@@ -274,13 +277,14 @@ def read_folder(folder: Path) -> Iterator[Utterance]:
     """
     for part in PARTS:
         if not (folder / part).is_file():
-            reason = f"the file {part} is missing, but a split is a folder with {', '.join(PARTS)}"
+            reason = f"the file {part} is missing, but a split is a folder with {enumerated(PARTS)}"
             raise InputError(reason, folder, hint="add the file", code="missing")
     for lines in zip_longest(*(joined_lines(folder / part) for part in PARTS)):
         if None in lines:
             ended = PARTS[lines.index(None)]
-            hint = f"write one line for each utterance in each of {', '.join(PARTS)}"
-            reason = "the file ends before the other files of its folder"
+            hint = f"write one line for each utterance in {enumerated(PARTS)}"
+            longer = PARTS[next(n for n, line in enumerate(lines) if line is not None)]
+            reason = f"the file ends before {longer} in the same folder"
             raise InputError(reason, folder / ended, hint=hint, code="format")
         (number, text), (_, marks), (_, label) = lines
         yield _utterance(text, marks, label, [folder / part for part in PARTS], number)
@@ -302,7 +306,11 @@ def read_mtod(path: Path, counts: Counter[str]) -> Iterator[Utterance]:
         fields = line.split("\t")
         if len(fields) < 3:
             reason = f"the line must have an intent, slots and an utterance, but it has {plural(len(fields), 'column')}"
-            raise InputError(reason, path, number, hint="separate three columns by tabs", code="format")
+            hint = (
+                "separate three columns by tabs; a file with a word on each line must begin with a comment "
+                "'# intent: NAME', and MultiATIS++ with a header"
+            )
+            raise InputError(reason, path, number, hint=hint, code="format")
         intent, slots, text = fields[0].strip(), fields[1].strip(), fields[2]
         if not intent:
             raise InputError("the intent is empty", path, number, hint="write an intent", code="empty")
@@ -310,7 +318,7 @@ def read_mtod(path: Path, counts: Counter[str]) -> Iterator[Utterance]:
         for slot in slots.split(",") if slots else ():
             match = SLOT.fullmatch(slot.strip())
             if match is None:
-                reason = f"the slot {slot[:60]!r} must be start:end:name"
+                reason = f"the slot {slot[:60]!r} must be START:END:NAME, with positions of characters"
                 raise InputError(reason, path, number, hint="correct the slot", code="format")
             spans.append((int(match[1]), int(match[2]), match[3]))
         if any(not 0 <= start < stop <= len(text) for start, stop, _ in spans):

@@ -49,15 +49,28 @@ def path_options(spec: str, known: Sequence[str]) -> tuple[str, dict[str, str]]:
         return spec, {}
     options = {part.partition("=")[0]: part.partition("=")[2] for part in query.split("&")}
     if wrong := [name for name in options if name not in known]:
-        hint = did_you_mean(wrong[0], known) + f"the options after ? are {', '.join(known)}"
-        raise InputError("unknown option", plain, keys=(wrong[0],), hint=hint, code="unknown")
+        raise unknown_option(wrong[0], plain, known)
     if options.get("split", "train") not in NAMES:
         reason = f"must be train, dev or test, not {options['split']!r}"
-        raise InputError(
-            reason, plain, keys="split", hint="write ?split=train, ?split=dev or ?split=test", code="unknown"
-        )
+        raise InputError(reason, plain, keys="split", hint="write for example split=train", code="unknown")
     check_values(options, plain)
     return plain, options
+
+
+class UnknownOptionError(InputError):
+    """Error for an option after ``?`` that is not one of the options ``known``."""
+
+    known: tuple[str, ...] = ()
+
+
+def unknown_option(name: str, place: str, known: Iterable[str]) -> UnknownOptionError:
+    """Return the error for an option that is not in ``known``. The path of the error is ``place``."""
+    known = tuple(known)
+    hint = f"{did_you_mean(name, known)}use one of {', '.join(known)}"
+    reason = "unknown option" if name else "an option after ? is empty"
+    error = UnknownOptionError(reason, place, keys=(name,) if name else (), hint=hint, code="unknown")
+    error.known = known
+    return error
 
 
 def check_values(options: Mapping[str, str], place: str) -> None:
@@ -68,7 +81,7 @@ def check_values(options: Mapping[str, str], place: str) -> None:
     """
     for name, value in VALUES.items():
         if options.get(name, value) != value:
-            hint = f"write ?{name}={value}, or leave the option out"
+            hint = f"write {name}={value}, or leave the option out"
             raise InputError(f"must be {value}, not {options[name]!r}", place, keys=name, hint=hint, code="unknown")
 
 
@@ -113,14 +126,15 @@ def files_by_split(
             raise InputError("the path is a file, not a folder", path, keys=(first,), hint=hint, code="type")
         return {options.get("split") or split_of(path.name) or "train": path}
     if "split" in options:
-        hint = "name files of the folder with ?train=FILE"
+        hint = f"name a file of the folder: ?{options['split']}=FILE"
         raise InputError("the path is a folder, not a file", path, keys="split", hint=hint, code="type")
     if not named:
         return find_splits(path, endings, labelled=labelled)
     files = {split: path / name for split, name in named.items()}
-    for file in files.values():
+    for split, file in files.items():
         if not is_file(file):
-            raise InputError("the path is a folder, not a file", file, hint="name a file", code="type")
+            hint = f"name a file of the folder: ?{split}=FILE"
+            raise InputError("the path is a folder, not a file", file, keys=(split,), hint=hint, code="type")
     return files
 
 
@@ -146,20 +160,21 @@ def find_splits(
         split = split_of(path.name, endings)
         if split is not None:
             found.setdefault(split, []).append(path)
+    options = "&".join(f"{split}=FILE" for split in NAMES if split in (found or NAMES))
+    name_files = f"name the file of each split: ?{options}"
     for split, paths in found.items():
         if len(paths) > 1:
-            names = ", ".join(path.name for path in paths)
-            reason, hint = f"several files could be the split {split}: {names}", f"name one: ?{split}=FILE"
+            reason = f"several {'folders' if folders else 'files'} could be the split {split}: {some_names(paths)}"
+            hint = "keep one of these folders, and move the others elsewhere" if folders else name_files
             raise InputError(reason, folder, hint=hint, code="duplicate")
     if labelled and not folders and (rest := left_over(inside, endings, found)):
-        names = some_names(rest)
-        options = "&".join(f"{split}=FILE" for split in NAMES if split in (found or NAMES))
-        reason, hint = f"the split of these files is unknown: {names}", f"name the file of each split: ?{options}"
-        raise InputError(reason, folder, hint=hint, code="unknown")
+        reason = f"the split of {some_names(rest)} is unknown"
+        raise InputError(reason, folder, hint=f"{name_files}, or move other files elsewhere", code="unknown")
     if not found:
         names = " or ".join(ending for ending in endings if ending)
         reason = f"no file with train, dev or test in its name ends in {names}"
-        raise InputError(reason, folder, hint="name the files: ?train=FILE", code="missing")
+        hint = "name another folder, or a file of this folder with ?train=FILE"
+        raise InputError(reason, folder, hint=hint, code="missing")
     return {split: found[split][0] for split in NAMES if split in found}
 
 

@@ -20,18 +20,24 @@ ESCAPES = {"\\": "\\\\", "|": "\\p"}
 CHARACTERS = {written: char for char, written in ESCAPES.items()}
 
 
-def iob_tag(tag: str, path: Path | None = None, line: int | None = None, keys: Sequence[str] | str = ()) -> str:
+def iob_tag(
+    tag: str,
+    path: Path | None = None,
+    line: int | None = None,
+    keys: Sequence[str] | str = (),
+    hint: str = "correct the tag",
+) -> str:
     """Convert a tag of IOB1, IOB2, IOBES or BILOU to a tag with B, I or O. ``legal_tags`` then makes the tags IOB2.
 
     Raises:
-        InputError: The tag belongs to none of these schemes. The error has ``path``, ``line`` and ``keys``.
+        InputError: The tag belongs to none of these schemes. The error has ``path``, ``line``, ``keys`` and ``hint``.
 
     >>> iob_tag("S-PER"), iob_tag("L-PER"), iob_tag("O")
     ('B-PER', 'I-PER', 'O')
     """
     if not TAG.fullmatch(tag):
-        reason = f"the tag {tag[:40]!r} must be O, or B- or I- and a name"
-        raise InputError(reason, path, line, keys=keys, hint="correct the tag", code="format")
+        reason = f"the tag {tag[:40]!r} must be O, or B-, I-, E-, S-, L- or U- and a name without white space"
+        raise InputError(reason, path, line, keys=keys, hint=hint, code="format")
     return SCHEME.get(tag[0], tag[0]) + tag[1:]
 
 

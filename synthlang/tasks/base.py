@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -16,6 +17,7 @@ from synthlang.files import user_path
 from synthlang.fingerprint import fingerprint
 from synthlang.sources import open_source
 from synthlang.sources.base import BATCH_SENTENCES, check_split, nothing_in
+from synthlang.sources.hub_data import digest_values, rows_of
 from synthlang.sources.limited import LIMIT, without_limit
 from synthlang.sources.mini_english import MiniEnglish
 from synthlang.sources.segmentation import SegmentedText, split_words
@@ -264,6 +266,24 @@ class HubTask(ReadTask):
 
     def size(self, split: str) -> int | None:
         return len(self._data[split]) if split in self._data else None
+
+    @contextmanager
+    def _placed(self, split: str) -> Iterator[None]:
+        """Add the data set and the split to an error of the block."""
+        try:
+            yield
+        except InputError as error:
+            raise error.inside(split, path=self.name) from error
+
+    def _values(self, split: str, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a split, with values in the order of ``columns``."""
+        with self._placed(split):
+            yield from rows_of(self._data[split], columns)
+
+    def _digest(self, split: str, columns: Sequence[str]) -> str:
+        """Return the hash of the values of a split (see ``digest_values``)."""
+        with self._placed(split):
+            return digest_values(self._data[split], columns)
 
 
 def built_in(spec: str) -> MiniEnglish:

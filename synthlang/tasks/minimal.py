@@ -31,14 +31,12 @@ from synthlang.fingerprint import fingerprint
 from synthlang.sources.hub_data import (
     STRINGS,
     by_split,
-    digest_values,
     dtype_of,
     is_spaced,
     load_data,
     name_and_options,
     names_of,
     no_columns,
-    rows_of,
 )
 from synthlang.sources.mini_english.minimal import PHENOMENA, minimal_pairs
 from synthlang.sources.segmentation import RULES
@@ -302,7 +300,7 @@ class HubMinimal(ReadMinimal, HubTask):
         Raises:
             InputError: A text is not UTF-8, or the data cannot be read.
         """
-        splits = {split: digest_values(data, list(self._columns.values())) for split, data in self._data.items()}
+        splits = {split: self._digest(split, list(self._columns.values())) for split in self._data}
         parts = {"columns": sorted(self._columns), "names": self._phenomena, "spaced": self.spaced}
         return fingerprint("hub-minimal", reader=READER, rules=RULES, splits=splits, **parts, **self._marks)
 
@@ -321,7 +319,7 @@ class HubMinimal(ReadMinimal, HubTask):
         return (*self._phenomena, "") if lacking else self._phenomena
 
     def _rows(self, split: str) -> Iterator[Row]:
-        for number, values in enumerate(rows_of(self._data[split], list(self._columns.values()))):
+        for number, values in enumerate(self._values(split, list(self._columns.values()))):
             row = dict(zip(self._columns, values, strict=True))
             if self._phenomena is not None:
                 code = row["phenomenon"]  # −1 or None without a label

@@ -30,15 +30,12 @@ from synthlang.sources.base import listed
 from synthlang.sources.hub_data import (
     STRINGS,
     by_split,
-    digest_values,
     dtype_of,
     is_spaced,
     load_data,
     name_and_options,
     names_of,
     no_columns,
-    rows_of,
-    tables,
 )
 from synthlang.sources.mini_english.nli import LABELS, nli_pairs
 from synthlang.sources.segmentation import RULES, split_sentences
@@ -367,7 +364,7 @@ class HubPairs(ReadPairs, HubTask):
         Raises:
             InputError: A text is not UTF-8, or the data cannot be read.
         """
-        splits = {split: digest_values(data, list(self._columns.values())) for split, data in self._data.items()}
+        splits = {split: self._digest(split, list(self._columns.values())) for split in self._data}
         named: dict[str, Any] = {"names": self._names, "language": self.language, "spaced": self.spaced}
         named["id"] = "id" in self._columns
         return fingerprint("hub-pairs", reader=HUB_READER, rules=RULES, splits=splits, **named, **self._marks)
@@ -382,7 +379,7 @@ class HubPairs(ReadPairs, HubTask):
         if self._names is not None:
             return order_labels({name.lower() for name in self._names})
         column = self._columns["label"]
-        values = {v for data in self._data.values() for part in tables(data, [column]) for v in set(part[column])}
+        values = {value for split in self._data for (value,) in self._values(split, [column])}
         return order_labels({name for name in map(self._label, values) if name is not None})
 
     def _label(self, value: Any) -> str | None:
@@ -393,7 +390,7 @@ class HubPairs(ReadPairs, HubTask):
         return None if value is None or value == -1 else label_of(str(value))
 
     def _rows(self, split: str) -> Iterator[tuple[None, Row]]:
-        for number, values in enumerate(rows_of(self._data[split], list(self._columns.values()))):
+        for number, values in enumerate(self._values(split, list(self._columns.values()))):
             row = dict(zip(self._columns, values, strict=True))
             name = number if row.get("id") is None else row["id"]
             language = str(row["language"]) if "language" in row else None

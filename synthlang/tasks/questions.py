@@ -29,13 +29,11 @@ from synthlang.fingerprint import fingerprint
 from synthlang.sources.hub_data import (
     STRINGS,
     by_split,
-    digest_values,
     dtype_of,
     is_spaced,
     load_data,
     name_and_options,
     no_columns,
-    rows_of,
 )
 from synthlang.sources.mini_english.questions import Paragraph, paragraphs
 from synthlang.sources.segmentation import RULES, SegmentedText
@@ -302,7 +300,7 @@ class HubQuestions(ReadQuestions, HubTask):
         Raises:
             InputError: A text is not UTF-8, or the data cannot be read.
         """
-        splits = {split: digest_values(data, self._reads) for split, data in self._data.items()}
+        splits = {split: self._digest(split, self._reads) for split in self._data}
         return fingerprint(
             "hub-answers",
             reader=HUB_READER,
@@ -320,7 +318,7 @@ class HubQuestions(ReadQuestions, HubTask):
 
     def _questions(self, split: str) -> Iterator[tuple[str, Question]]:
         """Yield each row as (context, question)."""
-        for number, values in enumerate(rows_of(self._data[split], self._reads)):
+        for number, values in enumerate(self._values(split, self._reads)):
             row = dict(zip(self._reads, values, strict=True))
             place = (split, f"row {number + 1}")
             for column in ("context", "question"):
