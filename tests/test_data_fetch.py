@@ -287,6 +287,9 @@ def test_without_a_network_the_error_says_so_and_a_folder_serves(server, tmp_pat
     error = refusal(fetch, ["muse/en-es", "nli/es"], tmp_path / "third", source=mirror)
     assert error.code == "missing" and error.path == mirror / "url" / MUSE_TEST
     assert list(read_record(tmp_path / "third").sets) == ["nli/es"]
+    (tmp_path / "empty").mkdir()
+    [other] = refusal(fetch, ["muse/en-es", "nli/es"], tmp_path / "fourth", source=tmp_path / "empty").others
+    assert other.reason.startswith(str(tmp_path / "empty" / "hub")), "the message shows the path of the first error"
 
 
 def test_a_full_disk(server, tmp_path, monkeypatch):

@@ -235,7 +235,8 @@ def test_without_steps_files_come_as_they_are_and_say_so(server, tmp_path, log, 
     assert read_record(tmp_path).sets["tatoeba/zh-en"].steps == ()
     capfd.readouterr()
     assert (
-        get(server, tmp_path, "tatoeba/zh-en") == [] and "without the step segment; delete it" in capfd.readouterr().err
+        get(server, tmp_path, "tatoeba/zh-en") == []
+        and "without the step segment; delete this data set" in capfd.readouterr().err
     )
     publish_english(server)
     assert fetch(["text/en-parsed"], tmp_path, size="lab", steps=False, confirm=lambda _: False) == []

@@ -465,7 +465,9 @@ def _bound(language: Language, pretrained: Pretrained, task: TaskSet) -> Languag
     """
     if not language.needs_counts:
         return language
-    return bind_language(language, task.as_source() if pretrained.text is None else open_source(pretrained.text))
+    if pretrained.text is None:
+        return bind_language(language, task.as_source(), name=task.name)
+    return bind_language(language, open_source(pretrained.text), name=pretrained.text)
 
 
 def _natural(role: Role, splits: Splits, reader: Reader, config: TransferConfig) -> dict[str, ItemSet]:

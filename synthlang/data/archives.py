@@ -100,7 +100,7 @@ def _check_name(name: str, archive: Path) -> None:
 
 
 def _hostile(archive: Path, why: str) -> InputError:
-    hint = "delete this archive, and use a mirror with another one (--from)"
+    hint = "delete this archive, and name a mirror with another archive (--from)"
     return InputError(f"is not unpacked, because {why}", archive, hint=hint, code="unsupported")
 
 

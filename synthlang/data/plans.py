@@ -10,7 +10,7 @@ from pathlib import Path
 from synthlang.checksums import damaged_files
 from synthlang.data.conversions.base import INSIDE
 from synthlang.data.downloads import Downloads, Wanted
-from synthlang.data.entries import places
+from synthlang.data.entries import places, to_option
 from synthlang.data.record import Record, read_record
 from synthlang.data.sizes import MEGABYTE, Size, megabytes, total
 from synthlang.data.sources import MadeOf
@@ -19,7 +19,7 @@ from synthlang.data.steps import Align, Parse, Step
 from synthlang.errors import InputError
 from synthlang.files import count_lines
 from synthlang.progress import Report, silent
-from synthlang.wording import duration, first_few
+from synthlang.wording import duration, enumerated, first_few
 
 UNPACKED = 3.0
 """Bytes of text in an archive for each byte of the archive, measured on three parallel texts."""
@@ -157,13 +157,15 @@ class Fetch:
 
     def _here(self, item: Item) -> list[str]:
         if item.name in self.undone:
-            steps = " and ".join(self.undone[item.name])
-            return [f"{item.name}: is there, without the step {steps}; delete it, and fetch it again"]
+            kinds = self.undone[item.name]
+            steps = f"the step{'' if len(kinds) == 1 else 's'} {enumerated(kinds)}"
+            return [f"{item.name}: is there, without {steps}; delete this data set, and fetch it again"]
         if item.state == "here":
             return []
         if item.state == "here, by hand":
-            return [f"{item.name}: is there, without a record; check it with: synthlang data check {item.name}"]
-        return [f"{item.name}: {item.state}; delete it to fetch the other one"]
+            check = f"synthlang data check {item.name}{to_option(self.root)}"
+            return [f"{item.name}: is there, without a record; check the data set with: {check}"]
+        return [f"{item.name}: {item.state}; delete this data set to fetch the other source"]
 
 
 def plan_fetch(

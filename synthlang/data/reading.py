@@ -110,8 +110,6 @@ def _task(spec: str, report: Report) -> dict[str, Content]:
             if column is not None:
                 content.labels.update(column.values())
             report(split, content.items, max(content.items, task.size(split) or 0), "")
-        if not content.items:
-            raise InputError(f"the split {split} has no items", spec, hint=FETCH, code="empty")
     return found
 
 

@@ -52,15 +52,17 @@ def check_plain(lines: Iterable[tuple[int, str]], path: Path) -> None:
     first = list(islice(((n, text.strip("\r\n")) for n, text in lines if not text.startswith("#")), SHOWN))
     number, line = first[0] if first else (1, "")
     name = hint = ""
+    is_packed = path.suffix == ".gz"  # only text can be read packed
+    unpack, plain = ("unpack the file (gunzip), and ", path.with_suffix("")) if is_packed else ("", path)
     if WORD_LINE.fullmatch(line):
-        name, hint = "CoNLL-U", f"read it as conllu:{path}"
+        name, hint = "CoNLL-U", f"{unpack}read it as conllu:{plain}"
     elif JSON_START.fullmatch(line):
         name = "JSON"
         hint = "read a folder of JSON lines as hf:FOLDER, or write each text to a line of a plain text file"
     elif line.startswith(("<?xml", "<!DOCTYPE", "<mediawiki")):
         name, hint = "XML or HTML", "extract the text of the file first"
     elif len(first) == SHOWN and all(TAGGED_LINE.fullmatch(text) for _, text in first):
-        name, hint = "words with tags", f"read it as iob:{path}"
+        name, hint = "words with tags", f"{unpack}read it as iob:{plain}"
     elif len(first) == SHOWN and all(text.count(" ||| ") == 1 for _, text in first):
         name, hint = "parallel text", "write each language to a file of its own"
     if name:

@@ -230,7 +230,7 @@ def export_task(
     licence = licence or task.licence
     check_licence(licence or UNKNOWN_LICENCE)
     task = with_columns(task, language.requires)
-    language = bind_language(language, task.as_source())
+    language = bind_language(language, task.as_source(), name=task.name)
     configs: Configs = {"parent": (), "derived": None}
     if fields is not None:
         configs["mixed"] = task.field_rows(fields)

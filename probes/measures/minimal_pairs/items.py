@@ -93,7 +93,7 @@ def read_items(given: ProbeInput) -> tuple[dict[Role, TaskBatch], dict[str, int]
         counts |= {f"{given.name('target')}: {reason}": count for reason, count in found["target"].counts.items()}
     elif given.is_other:
         checked_source(language, task.as_source(), task.name)
-        bound = bind_language(language, task.as_source())
+        bound = bind_language(language, task.as_source(), name=task.name)
         found["target"], changed = derive_task(own, bound)
         counts |= {f"{bound.name}: {reason}": count for reason, count in changed.items()}
     if not len(found.get("target", own)):

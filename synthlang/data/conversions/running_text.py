@@ -29,7 +29,7 @@ class RunningText(SplitConverter):
     @model_validator(mode="after")
     def _check(self) -> RunningText:
         if self.held_out is not None and list(self.splits) != ["train"]:
-            reason = "sentences can be held out only if train is the only split"
+            reason = "documents can be held out only if train is the only split"
             raise InputError(reason, keys="held_out", hint="leave this key out", code="conflict")
         return self
 
