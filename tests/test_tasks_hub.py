@@ -52,6 +52,14 @@ def test_pairs_as_in_glue(tmp_path):
         assert error.reason == f"the task has no split 'test' ({NO_LABEL}: 3), only train, dev"
 
 
+@pytest.mark.parametrize("good", [b"", b'{"premise": "a", "hypothesis": "b", "label": "x"}\n'])
+def test_a_text_that_is_not_utf_8_has_a_place(tmp_path, good):
+    """The error comes when the task is opened, or when its hash is computed."""
+    (tmp_path / "train.jsonl").write_bytes(good + b'{"premise": "\xff", "hypothesis": "b", "label": "x"}\n')
+    error = refusal(lambda: open_task(f"nli:hf:{tmp_path}").fingerprint)
+    assert (error.path, error.keys, error.code) == (f"nli:hf:{tmp_path}", ("train",), "format")
+
+
 def test_pairs_with_labels_as_strings_or_numbers(tmp_path):
     rows = {"Premise": ["a", "b", "c", "d"], "Hypothesis": ["e", "f", "g", "h"]}
     strings = jsonl(tmp_path / "s", train={**rows, "gold_label": ["Neutral", "-", "weird", None]},
