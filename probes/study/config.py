@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeVar
 
 from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
@@ -12,7 +12,7 @@ from probes.claims.papers import read_claims, read_tables
 from probes.results.curves import Threshold
 from probes.study.axes import RENAMED
 from probes.study.compare import comparisons
-from probes.study.grid import SHOWN, GridConfig
+from probes.study.grid import GridConfig
 from synthlang.config import StrictModel
 from synthlang.errors import InputError, did_you_mean
 from synthlang.files import safe_name, user_path
@@ -25,6 +25,7 @@ LARGEST = 2**63 - 1  # a seed is a column of 64 bits in the tables
 OF_RUNS = {"alignment": "the alignment of every run", "pretrain": "the perplexity of every run"}
 """Reserved name of a probe → the measures whose names begin with this name."""
 Changes = dict[str, Any]
+T = TypeVar("T")
 
 
 class LearnedConfig(StrictModel):
@@ -167,12 +168,11 @@ class StudyConfig(StrictModel):
             InputError: A paper, a table or a file of claims is missing or wrong, or ``planned`` names a claim that no
                 file has.
         """
-        for name in self.papers:
-            read_tables(name, folder)
-        known = [claim.id for name in self.claims for claim in read_claims(name, folder)]
+        _read("paper", self.papers, lambda name: read_tables(name, folder))
+        known = [claim.id for claim in _read("claims", self.claims, lambda name: read_claims(name, folder))]
         for claim in self.planned if isinstance(self.planned, dict) else ():
             if claim not in known:
-                choice = f"choose one of {first_few(known, SHOWN)}" if known else "add the file of the claim to claims"
+                choice = f"choose one of {first_few(known, 5)}" if known else "add the file of the claim to claims"
                 hint = f"{did_you_mean(claim, known)}{choice}"
                 raise InputError("is not a claim of this study", keys=["planned", claim], hint=hint, code="unknown")
         named = {"paper": tuple(_absolute(name, folder) for name in self.papers) or None}
@@ -202,6 +202,16 @@ def check_part_name(root: str, name: str) -> None:
     if root == "probes" and name in OF_RUNS:
         reason = f"the name {name!r} is reserved for {OF_RUNS[name]}"
         raise InputError(reason, hint="choose another name for the probe", code="conflict")
+
+
+def _read(key: str, names: Iterable[str], read: Callable[[str], Iterable[T]]) -> list[T]:
+    """Read the files that ``key`` names. An error without a place gets this key as its place."""
+    try:
+        return [one for name in names for one in read(name)]
+    except InputError as error:
+        if error.path is None and not error.keys:
+            raise error.inside(key) from error
+        raise
 
 
 def _absolute(name: str, folder: Path) -> str:
