@@ -53,7 +53,9 @@ def accelerator_of(unused: bool, **options: Any) -> Accelerator:
     from accelerate.utils import parse_flag_from_env
 
     if parse_flag_from_env("ACCELERATE_USE_FSDP"):
-        hint = "leave FSDP out of its options and its config file; a pretraining can have the key shard: true"
+        hint = (
+            "leave FSDP out of the options and the config file of Accelerate; a pretraining has the key shard instead"
+        )
         raise InputError("FSDP of Accelerate is not supported", "accelerate launch", hint=hint, code="unsupported")
     on_cpu = process_state().device.type == "cpu"  # called before Accelerator, which would not join processes on CPUs
     handlers = [DistributedDataParallelKwargs(find_unused_parameters=unused)]

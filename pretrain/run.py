@@ -212,7 +212,7 @@ def effective_batch(config: PretrainConfig, processes: int) -> str:
     rows, length, micros = config.batch.rows, config.batch.length, config.batch.accumulation
     each = rows // config.micro_batches(processes)
     launch = f"{processes} process{'es' if processes > 1 else ''}"
-    split = f"{launch} × {micros} micro-batch{'es' if micros > 1 else ''} × {each} rows"
+    split = f"{launch} × {micros} micro-batch{'es' if micros > 1 else ''} × {plural(each, 'row')}"
     return f"a step is {rows} rows × {length} = {config.batch.tokens:,} tokens: {split}"
 
 
@@ -222,7 +222,7 @@ def _remarks(config: PretrainConfig, artifacts: Artifacts) -> list[str]:
     files = {m.spec: m.source.read_as for m in artifacts.languages if isinstance(m.source, FileSource)}
     lines = [f"{spec}: {read_as}" for spec, read_as in files.items()]
     batch = effective_batch(config, state.num_processes)
-    lines.append(f"{batch}; {config.steps:,} steps read {large(config.tokens)} tokens")
+    lines.append(f"{batch}; {plural(config.steps, 'step')} read {large(config.tokens)} tokens")
     wide = config.model.hidden
     if config.start is None and (faster := faster_precision(wide, state.device)) not in (None, config.precision):
         lines.append(f"on this processor a model of width {wide} trains faster with --set precision={faster}")
@@ -235,7 +235,7 @@ def _remarks(config: PretrainConfig, artifacts: Artifacts) -> list[str]:
     readings = [(m.name, m.train.reading(artifacts.id_space.specials.unk)) for m in artifacts.languages]
     lines += [f"{name}: {reading}" for name, reading in readings if reading.words]
     if artifacts.extension is not None:
-        lines.append(f"{len(artifacts.extension.ids):,} new subwords")
+        lines.append(plural(len(artifacts.extension.ids), "new subword"))
         for name, effect in artifacts.extension.effects.items():
             before, after = effect.pieces_before / effect.words, effect.pieces_after / effect.words
             unknown = f"{effect.unknown_before:,} → {effect.unknown_after:,} words with an unknown piece"

@@ -137,7 +137,7 @@ def test_names_are_checked_wherever_they_stand(root, name):
         ({"name": "a/b"}, "name", None),
         ({"learned": {"sup": {"pos": 1, "poz": 80}}}, "learned.sup.poz", "unknown"),
         ({"tasks": {"ner": {"lenght": 3}}}, "tasks.ner.lenght", "unknown"),
-        ({"target_model": {"seed": 1}}, "target_model", None),
+        ({"target_model": {"seed": 1}}, "target_model.language", None),
         ({"adjust": {"model": "x", "pairs": {}}}, "adjust.model", "conflict"),
         ({"tasks": {"poz": {}}}, "tasks.poz.task", "missing"),
     ],
