@@ -137,7 +137,7 @@ def _csv(path: Path) -> list[Row]:
                 )
                 reason = f"the line has {plural(count, 'value')}, but the first line has {plural(len(names), 'column')}"
                 few = None in row.values()
-                hint = "add the missing values" if few else "quote each value that contains a comma"
+                hint = "give a value for each column" if few else "quote each value that contains a comma"
                 raise InputError(reason, path, reader.line_num, hint=hint, code="format")
             rows.append(dict(row))
     except csv.Error as error:

@@ -145,7 +145,7 @@ def test_what_is_missing_is_found_before_anything_is_measured(run, tmp_path, mon
     (tmp_path / "text").write_text("a cat ||| a cat\n" * 90)
     pair = f"pairs={{a: {{kind: text, joint: {tmp_path / 'text'}}}}}"
     config = read_probe_config(None, {"probes": ["words", "retrieval"]}, [*SMALL, pair])
-    assert refused(probe_command, str(run), config, tmp_path / "out") == ("", "extra")
+    assert refused(probe_command, str(run), config, tmp_path / "out") == ("pairs.a", "extra")
     assert not (tmp_path / "out").exists()
 
 
@@ -156,12 +156,12 @@ def test_a_probe_that_fails_does_not_cost_the_results_of_those_before_it(run, tm
         raise InputError("no space is left", code="failed")
 
     monkeypatch.setattr("probes.measures.retrieval.probe.source_of", full)
-    assert refused(probe_command, str(run), config, tmp_path / "out") == ("", "failed")
+    assert refused(probe_command, str(run), config, tmp_path / "out") == ("retrieval", "failed")
     saved = json.loads((tmp_path / "out" / "probes.json").read_text())
     assert list(saved["probes"]) == ["cka", "words"] and saved["settings"]["probes"] == ["words", "cka"]
     # files in the place of a stage would be taken for the finished stage
     given = ProbeInput(open_pretrained(str(run), None), config, run)
-    assert refused(measure, given, tmp_path / "stage") == ("", "failed") and not (tmp_path / "stage").exists()
+    assert refused(measure, given, tmp_path / "stage") == ("retrieval", "failed") and not (tmp_path / "stage").exists()
 
 
 def test_other_keys_of_data_do_not_change_how_many_pairs_are_fitted():

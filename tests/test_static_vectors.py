@@ -62,6 +62,8 @@ BAD_FILES = [
     ("1 2\n1 2\n", 2, "format"),
     ("1 2\n 1 2\n", 2, "format"),
     ("1 1\na x\n", 2, "format"),
+    ("1 2\na 1\t2 3\n", 2, "format"),
+    ("1 3\na 1  2\n", 2, "format"),
     ("1 2\na nan 1\n", 2, "range"),
     ("1 2\na 1e39 1\n", 2, "range"),
     ("2 2\na 1 2\n", None, "damaged"),

@@ -94,7 +94,7 @@ class ProbeInput:
             config.pairs, config.data, self.pretrained, config.seed, self.store, self.report, config.fits
         )
         if len(texts) > 1:
-            told = f"has {len(texts)} pairs of languages, but a probe compares one pair"
+            told = f"has {len(texts)} sets of sentence pairs, but a probe reads one set"
             raise InputError(told, keys="pairs", hint="keep one of them", code="conflict")
         return texts[0]
 

@@ -147,7 +147,7 @@ def fit_rotation(
     if texts is None:
         texts = read_aligned(config.pairs, config.data, pretrained, seed, store, report)
     if len(texts) > 1:
-        reason = f"has {len(texts)} pairs of languages, but a rotation is fitted on one pair"
+        reason = f"has {len(texts)} sets of sentence pairs, but a rotation is fitted on one set"
         raise InputError(reason, keys="rotation.pairs", hint="keep one of them", code="conflict")
     subword = SUBWORDS[features.subword]
     readers = {"target": pretrained.target, "source": pretrained.source}

@@ -46,7 +46,9 @@ def read_vec(path: Path, words: int | None = None, report: Report = silent) -> S
         vectors = np.zeros((wanted, width), np.float32)
     except (MemoryError, ValueError) as error:
         reason = f"{plural(wanted, 'vector')} of {plural(width, 'dimension')} do not fit into memory"
-        raise InputError(reason, path, 1, hint="set the key words to a smaller number", code="resources") from error
+        raise InputError(
+            reason, path, 1, hint="set words to a smaller number, or correct this line", code="resources"
+        ) from error
     index: dict[str, int] = {}
     seen = 0
     for number, line in lines:
@@ -101,14 +103,13 @@ def _entry(line: str, width: int, path: Path, number: int) -> tuple[str, NDArray
     if not word or row is None or len(row) != width:
         parts = line.rstrip(" ").rsplit(" ", width)
         if len(parts) != width + 1 or not parts[0]:
-            some = f"{plural(len(parts), 'field')}" if line.strip() else "no field"
-            reason = f"the line has {some if parts[0] else 'no word'} instead of a word and {plural(width, 'number')}"
+            fields = plural(len(parts), "field") if parts[0] else "no word"
+            reason = f"the line must be a word and {plural(width, 'number')}, separated by spaces, but it has {fields}"
             raise InputError(reason, path, number, hint=MEND, code="format")
         word, row = parts[0], _numbers(" ".join(parts[1:]))
         if row is None or len(row) != width:
-            wrong = next((field for field in parts[1:] if _numbers(field) is None), "")
-            reason = f"{wrong!r} is not a number"
-            raise InputError(reason, path, number, hint=MEND, code="format")
+            wrong = next(field for field in parts[1:] if (found := _numbers(field)) is None or len(found) != 1)
+            raise InputError(f"{wrong!r} is not a number", path, number, hint=MEND, code="format")
         # an extra number would become part of the word
         if " " in word and _numbers(word.rsplit(" ", 1)[1]) is not None:
             raise InputError(
