@@ -319,7 +319,7 @@ def test_wrong_files(tmp_path, scheme, content, place, code):
 @pytest.mark.parametrize("scheme", ["ner", "ner:conllu", "ner:iob"])
 def test_treebanks_without_entities_are_refused_with_the_formats_that_have_them(tmp_path, scheme):
     path = write(tmp_path / "x.conllu", UNTAGGED)
-    assert "iob:PATH" in refusal(open_task, f"{scheme}:{path}").hint
+    assert "with a word and its tag on each line" in refusal(open_task, f"{scheme}:{path}").hint
 
 
 @pytest.mark.parametrize(
@@ -331,7 +331,7 @@ def test_treebanks_without_entities_are_refused_with_the_formats_that_have_them(
         ("ner:builtin:mini-english?types=1", "builtin:mini-english types", "range"),
         ("nli:builtin:mini-english?limit=5", "builtin:mini-english?limit=5 limit", "unsupported"),
         ("nli:x.tsv?lang=de", "x.tsv lang", "unknown"),
-        ("nli:hf:x?lang=de", "nli:hf:x", "unknown"),
+        ("nli:hf:x?lang=de", "nli:hf:x lang", "unknown"),
     ],
 )
 def test_specs_that_name_no_task(spec, place, code):
