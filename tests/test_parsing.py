@@ -301,7 +301,7 @@ def test_one_root():
         ({}, ["a", "c"], "words that differ from those given"),
         ({"upos": ["X"]}, None, "columns of unequal length"),
         ({"ner": ["O", "O"]}, None, "columns form, upos, head, deprel, ner instead of form, upos, head, deprel"),
-        ({"head": [0, 0]}, None, "no tree: words 1 and 2 are both roots, but a sentence has one"),
+        ({"head": [0, 0]}, None, "no tree: words 1 and 2 are both roots, but a sentence has only one"),
         ({name: [] for name in COLUMNS}, [], "no word"),
     ],
 )
