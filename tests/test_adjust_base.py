@@ -130,7 +130,7 @@ def test_weights_that_cannot_be_read(bert, copied):
     [
         ({"loss": {"layers": [4]}}, "the model has no layer 4"),
         ({"loss": {"layers": [-1, 3]}}, "[-1, 3] names layer 3 twice"),
-        ({"data": {"length": 41}}, "41 is longer than the 40 tokens"),
+        ({"data": {"length": 41}}, "41 is more than the 40 tokens"),
         ({"rows": 3, "accumulation": 2}, "3 is not a multiple of processes × accumulation (1 × 2 = 2)"),
         ({"pairs": {"p": {**PAIR, "split": "devel"}}}, "the source has no split 'devel'"),
         ({"pairs": {"p": {**PAIR, "source": "text:TEXT", "left": "reorder@fr"}}}, "needs the column 'upos'"),
