@@ -22,6 +22,7 @@ from pydantic import BeforeValidator, Field, PrivateAttr, field_validator, model
 from synthlang import plugins
 from synthlang.catalogue import find, load_yaml, names
 from synthlang.config import StrictModel, parse
+from synthlang.config_errors import show_value
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError, did_you_mean
 from synthlang.files import atomic_file, safe_name, user_path
@@ -355,7 +356,12 @@ def parse_language(spec: str | dict[str, Any]) -> Language:
 
 
 def _named(value: Any) -> Any:
-    return parse_language(value) if isinstance(value, str | dict) else value  # pydantic checks any other value
+    if isinstance(value, str | dict):
+        return parse_language(value)
+    if not isinstance(value, Language):
+        hint = "write a name such as trans, or {name: NAME, transforms: [{kind: KIND}]}"
+        raise InputError(f"{show_value(value)} must be a text or a section of keys", hint=hint, code="type")
+    return value
 
 
 NamedLanguage = Annotated[Language, BeforeValidator(_named)]

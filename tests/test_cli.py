@@ -168,7 +168,7 @@ def test_help_and_version(call):
 SET, DERIVE, STARTED = "pretrain c.yaml --out new --set ", " --language inv --out new", "study s.yaml --out new"
 WRONG = [
     (SET + "steps", "--set steps: must be KEY=VALUE, with dots between nested keys"),
-    (SET + "steps=[1", "--set steps=[1:1: "),
+    (SET + "steps=[1", "--set steps=[1: "),
     (SET + "batch.rows=1000000000", "; make batch.rows or batch.length smaller, or batch.accumulation larger"),
     (SET + "steps.more=1", "--set steps.more=1: 'more' cannot be set inside 6, which has no keys"),
     (SET + "stepz=3", "stepz: unknown key"),

@@ -118,7 +118,7 @@ def test_an_adapted_model_has_the_same_logits_as_its_export_and_is_no_checkpoint
         ({"batch": {"rows": 8, "length": 32}}, "batch.length", "range"),
         ({"start": {"model": "no/such/folder"}}, "folder", "missing"),
         ({"sharing": {"layers": [3]}}, "sharing.layers", "range"),
-        ({"start": {"model": "SELF", "extend": {"language": "de", "size": 5}}}, "extend.language", "unknown"),
+        ({"start": {"model": "SELF", "extend": {"language": "de", "size": 5}}}, "start.extend.language", "unknown"),
     ],
 )
 def test_bad_input(values, place, code, folder, tmp_path, monkeypatch):

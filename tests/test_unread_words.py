@@ -30,7 +30,7 @@ from tests.study_graphs import SOURCE
 SETTINGS: dict[str, Any] = {"train": SOURCE, "language": "trans", "length": 36, "stride": 8}
 SETTINGS |= {"train_items": 40, "dev_items": 10, "test_items": 10, "fine_tune": {"epochs": 1}}
 PAIR = {"kind": "derived", "source": SOURCE, "left": "trans"}
-NOTHING = r"none of the \d[\d,]* words has a token in the"
+NOTHING = r"has \d[\d,]* words, but no word has a token in the"
 NO_TOKEN = r"^pairs\.x: the model's tokenizer has no token for the \d[\d,]* words of the left side"
 
 
