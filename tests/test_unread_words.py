@@ -69,7 +69,7 @@ def test_every_task_refuses_a_model_that_reads_no_word(task, mute):
         with pytest.raises(InputError, match=NOTHING) as raised:
             transfer_of(mute, load, task=task).check()
         assert "\n" not in str(raised.value)
-        assert f"in the tokenizer of {Path(mute).name}, so nothing would be read" in str(raised.value)
+        assert f"in the tokenizer of {Path(mute).name}; name a model" in str(raised.value)
 
 
 def test_a_model_that_reads_some_words_is_taken(tmp_path):
