@@ -9,7 +9,9 @@ import torch
 from safetensors.torch import save_file
 
 from probes.models.names import CellModel
-from probes.study.checks import check_cells
+from probes.study.checks import check_cells, with_missing
+from synthlang.errors import InputError
+from synthlang.files import no_such
 from tests.refusals import refusal
 from tests.study_graphs import BASE, FIRST, OWN, SOURCE, STARTED, graph_of
 from tests.test_study_cells import one
@@ -190,6 +192,13 @@ def test_an_initial_model_that_does_not_fit(values, keys, code):
 def test_a_fine_tuning_for_probes_that_cannot_be(values, keys, code):
     found = refused_stage(*graph_of(changed(BASE, **values))[1])
     assert found == (keys, code or found[1])
+
+
+def test_an_error_of_a_missing_file_lists_all_missing_files():
+    """An error about a missing key keeps its own hint."""
+    required = InputError("is required", keys="language", hint="set this key", code="missing")
+    assert with_missing(required, ["a", "b"]).hint == "set this key"
+    assert with_missing(no_such("a"), ["a", "b"]).hint == "add the 2 missing inputs: a, b"
 
 
 def test_a_problem_of_many_cells_is_told_of_all():
