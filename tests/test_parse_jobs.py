@@ -115,7 +115,7 @@ def test_a_stage_is_keyed_by_its_sentences_and_its_parser_alone(model, folder_of
 @pytest.mark.parametrize(
     ("damage", "code"),
     [(lambda raw: raw[:-12], "damaged"), (lambda raw: raw[:30] + b"\0\xff" + raw[32:], "damaged"),
-     (lambda _: gzip.compress(b"[[1\n"), "damaged"), (lambda _: b"xx", "failed")],
+     (lambda _: gzip.compress(b"[[1\n"), "damaged"), (lambda _: b"xx", "damaged")],
 )  # fmt: skip
 def test_a_damaged_part_is_named(damage, code, tmp_path):
     path = tmp_path / "train-00000.jsonl.gz"

@@ -239,12 +239,9 @@ def build_id_dictionary(
     """
     names = [language.name for language in id_space.languages]
     if len(names) < 2:
-        raise InputError(
-            "a dictionary needs two languages, but this run has one",
-            keys=KEYS[:1],
-            hint="add a language, or leave the dictionary out",
-            code="conflict",
-        )
+        reason = "a dictionary needs two languages, but this run has one"
+        hint = "add a language, or leave out the terms of the objective that read a dictionary"
+        raise InputError(reason, keys=KEYS[:1], hint=hint, code="conflict")
     words = word_files(spec.path, names)
     parents: dict[str, Any] = {  # languages by number, since the name of a language does not change its pairs
         "vocabulary": id_space.fingerprint,

@@ -80,13 +80,13 @@ def read_part(path: Path) -> Iterator[list[Any]]:
     Raises:
         InputError: The file is missing or damaged.
     """
-    try:
-        with reading(path), gzip.open(path, "rt", encoding="utf-8") as lines:
+    with reading(path), gzip.open(path, "rt", encoding="utf-8") as lines:
+        try:
             for line in lines:
                 yield json.loads(line)
-    except (EOFError, zlib.error, json.JSONDecodeError) as error:
-        hint = "delete the file, and run the same command again"
-        raise InputError(f"is damaged: {error}", path, hint=hint, code="damaged") from error
+        except (EOFError, zlib.error, gzip.BadGzipFile, json.JSONDecodeError) as error:
+            hint = "delete the file, and run the same command again"
+            raise InputError(f"is damaged: {error}", path, hint=hint, code="damaged") from error
 
 
 def parse_part(
