@@ -83,8 +83,8 @@ def align(
     links: Annotated[
         list[Path],
         option(
-            "File of existing word alignments, which replaces the aligner (repeatable: forward, then reverse; default: "
-            "none)."
+            "File of existing word alignments, which replaces the aligner (default: none). A second file has the "
+            "reverse direction."
         ),
     ] = [],  # noqa: B006  typer copies it
     links_first: Annotated[
@@ -96,7 +96,7 @@ def align(
     ] = False,
     also: Annotated[
         list[str],
-        option("Additional text for the aligner: a file, or LEFT,RIGHT (repeatable; default: none).", metavar="TEXT"),
+        option("Additional text for the aligner: a file, or LEFT,RIGHT (default: none, repeatable).", metavar="TEXT"),
     ] = [],  # noqa: B006
     lower: Annotated[bool, option("Lower-casing of the text before alignment.", "--lower")] = False,
     words: Annotated[str, option("Tokenization: spaces (words between spaces) or rules (built-in).")] = "spaces",
