@@ -212,8 +212,8 @@ def test_what_cannot_be_fitted_is_one_clear_line():
     assert refused(fitted, config=changed(learning_rate=1e38, clip=None)) == ("", "failed")
     error = refusal(fitted, extra=lambda step: torch.tensor(float("nan") if step == 9 else 0.0))
     assert str(error) == (
-        "fine-tuning diverged: the loss or a weight is not finite in epoch 2, step 10 of 24, at the learning rate "
-        "0.00682; reduce fine_tune.learning_rate"
+        "fine-tuning diverged: the loss or a weight is not finite in epoch 2, step 10 of 24, at the learning rates "
+        "0.00682 and 0.0136; reduce fine_tune.learning_rate or fine_tune.head_learning_rate"
     )
 
 

@@ -238,9 +238,10 @@ class _Fit:
         if bad is not None:
             peaks = {f"fine_tune.{key}": getattr(self.config, key) for key in ("learning_rate", "head_learning_rate")}
             rates = {key: f"{self._rate(peak, first + bad):.3g}" for key, peak in peaks.items() if peak is not None}
+            shown = f"learning rate{'s' * (len(rates) > 1)} {' and '.join(rates.values())}"
             reason = (
                 f"fine-tuning diverged: the loss or a weight is not finite in epoch {epoch + 1}, step "
-                f"{first + bad + 1} of {self.steps}, at the learning rate {' and '.join(rates.values())}"
+                f"{first + bad + 1} of {self.steps}, at the {shown}"
             )
             raise InputError(reason, hint=f"reduce {' or '.join(rates)}", code="failed")
         return float(values.sum())
