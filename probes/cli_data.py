@@ -19,7 +19,7 @@ data = Commands(
 Names = Annotated[
     list[str] | None,
     argument(
-        "Data sets, by their names in the catalogue (default: those of STUDY; without STUDY, all for list and all "
+        "Data sets, by their names in the catalogue (default: those of STUDY, or without STUDY all for list and all "
         "that are in TO for check).",
         **names_of("data"),
     ),
@@ -36,8 +36,8 @@ For = Annotated[
 Size = Annotated[
     str | None,
     option(
-        "Size of the study: paper, or lab with free sources where they exist (default: the size in the name of STUDY; "
-        "without a size, the sources of the paper and no word alignment).",
+        "Size of the study: paper, or lab with free sources where they exist (default: the size in the name of STUDY, "
+        "or without a size the sources of the paper and no word alignment).",
         **one_of(*SIZES),
     ),
 ]
