@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -16,14 +16,12 @@ data = Commands(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-Names = Annotated[
-    list[str] | None,
-    argument(
-        "Data sets, by their names in the catalogue (default: those of STUDY, or without STUDY all for list and all "
-        "that are in TO for check).",
-        **names_of("data"),
-    ),
-]
+
+
+def _names(default: str) -> Any:
+    return argument(f"Data sets, by their names in the catalogue (default: {default}).", **names_of("data"))
+
+
 For = Annotated[
     Path | None,
     option(
@@ -45,14 +43,19 @@ To = Annotated[Path, option("Folder of the data.")]
 
 
 @data.command("list")
-def list_(study: For = None, size: Size = None, to: To = Path("data"), names: Names = None) -> None:
+def list_(
+    study: For = None,
+    size: Size = None,
+    to: To = Path("data"),
+    names: Annotated[list[str] | None, _names("those of STUDY, else all")] = None,
+) -> None:
     """List data sets with their state, size, licence and evidence for the source."""
     probes.list_data(names or (), study, size=size, to=to)
 
 
 @data.command()
 def fetch(
-    names: Names = None,
+    names: Annotated[list[str] | None, _names("those of STUDY")] = None,
     study: For = None,
     size: Size = None,
     to: To = Path("data"),
@@ -97,7 +100,7 @@ def fetch(
 
 
 @data.command()
-def check(names: Names = None, to: To = Path("data")) -> None:
+def check(names: Annotated[list[str] | None, _names("all that are in TO")] = None, to: To = Path("data")) -> None:
     """Check data sets against their record, and read them as a study would."""
     if not probes.check_data(names or (), to=to):
         raise typer.Exit(1)

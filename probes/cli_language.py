@@ -155,7 +155,7 @@ def push(
     to: Annotated[
         str | None,
         option(
-            "Owner of the repositories of a study, and the beginning of their names (default: the study's name).",
+            "Owner of the repositories of a study, and prefix of their names (default: the study's name as prefix).",
             metavar="OWNER[/PREFIX]",
         ),
     ] = None,

@@ -96,7 +96,7 @@ def align(
     ] = False,
     also: Annotated[
         list[str],
-        option("Additional text for the aligner: a file, or LEFT,RIGHT (default: none, repeatable).", metavar="TEXT"),
+        option("Additional text for the aligner: a file, or LEFT,RIGHT (default: none; repeatable).", metavar="TEXT"),
     ] = [],  # noqa: B006
     lower: Annotated[bool, option("Lower-casing of the text before alignment.", "--lower")] = False,
     words: Annotated[str, option("Tokenization: spaces (words between spaces) or rules (built-in).")] = "spaces",

@@ -146,16 +146,16 @@ def report(
 
 
 def findings(
-    folder: Annotated[Path, argument("Archive of studies: a folder such as docs/findings.")],
+    folder: Annotated[Path, argument("Folder of an archive of studies, such as docs/findings.")],
     archive: Annotated[
         list[Path],
         option(
-            "Finished or unfinished study to add to the archive first (default: none; repeatable).", metavar="STUDY"
+            "Folder of a finished or unfinished study to archive first (default: none; repeatable).", metavar="STUDY"
         ),
     ] = [],  # noqa: B006
     keep: Annotated[list[Path], renamed("--keep", "--archive")] = [],  # noqa: B006
     out: Annotated[
-        Path | None, option("Page to write (default: FOLDER.md). Pages of numbers are written beside it.")
+        Path | None, option("First page to write (default: FOLDER.md). The pages of papers are written beside it.")
     ] = None,
 ) -> None:
     """Write the pages of findings from an archive of studies."""

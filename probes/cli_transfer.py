@@ -75,7 +75,10 @@ def transfer(
         ),
     ] = None,
     seeds: Annotated[
-        int, option("Number of fine-tuning seeds, from 0. A later call with more seeds only runs the new ones.", min=1)
+        int,
+        option(
+            "Number of fine-tuning seeds, numbered from 0. A later call with more seeds only runs the new ones.", min=1
+        ),
     ] = 3,
     out: Annotated[
         Path | None, option("JSON file to write (default for a run: RUN/transfer/TASK-LANGUAGE.json).")

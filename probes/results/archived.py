@@ -141,13 +141,14 @@ def _of_results(table: pa.Table) -> pa.Table:
 
 def _mixed(column: pa.ChunkedArray, common: pa.Table) -> pa.Table:
     """Return two rows for each mixed score: one with the name of its field, and one with the name ``mixed``."""
-    found = [
-        (row, name, value)
-        for row, text in enumerate(column.to_pylist())
-        for field, value in (json_object(text, MIXED).items() if text else ())
-        for name in (f"{MIXED} {field}", MIXED)
-        if value is not None
-    ]
+    found = list[tuple[int, str, float]]()
+    for row, text in enumerate(column.to_pylist()):
+        try:
+            scores = json_object(text, MIXED)
+        except InputError as error:
+            raise error.inside(f"row {row + 1}") from error
+        known = [(field, value) for field, value in scores.items() if value is not None]
+        found += [(row, name, value) for field, value in known for name in (f"{MIXED} {field}", MIXED)]
     rows, names, values = zip(*found, strict=True) if found else ((), (), ())
     table = common.take(pa.array(rows, pa.int64())).append_column("value", pa.array(values, pa.float64()))
     return table.append_column("measure", pa.array(names, pa.string()))
