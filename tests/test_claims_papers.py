@@ -127,7 +127,7 @@ def test_names():
     assert [table.name for table in read_tables("emerging")] == ["table1", *(f"figure{n}" for n in range(2, 9))]
     assert read_tables(f"{folder()}/papers/impact.yaml/table9")[0] == read_tables("impact/table9")[0]
     assert read_paper("cao2020.yaml", folder() / "papers") == read_paper("cao2020")
-    assert refused(papers.read_tables, "impact/table1") == ("paper", "unknown")
+    assert refused(papers.read_tables, "impact/table1") == ("", "unknown")
     for name, place in (("nobody", ""), ("none.yaml", "none.yaml"), ("../x/table1", "")):
         assert refused(papers.read_tables, name)[0] == place, name
 

@@ -276,7 +276,7 @@ def read_tables(name: str, folder: Path | None = None) -> tuple[PaperTable, ...]
     tables = read_paper(paper, folder).tables
     if table is not None and table not in tables:
         hint = f"{did_you_mean(table, tables)}choose one of {', '.join(tables)}"
-        raise InputError(f"{paper} has no table {table!r}", keys="paper", hint=hint, code="unknown")
+        raise InputError(f"{paper} has no table {table!r}", hint=hint, code="unknown")
     return tuple(tables.values()) if table is None else (tables[table],)
 
 

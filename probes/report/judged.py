@@ -236,7 +236,7 @@ def _read(
         try:
             found += [(name, one) for one in read(name)]
         except InputError as error:
-            notes.append(f"{key} {name}: {str(error).removeprefix(f'{key}: ')}")
+            notes.append(f"{key} {name}: {error}")
     return found
 
 
