@@ -84,9 +84,9 @@ class _Constructor(SafeConstructor):
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
         """Construct a mapping. Integer keys become texts."""
         self.flatten_mapping(node)
-        has_merged = bool(getattr(node, "merge", None))  # a key may then replace a merged key
-        found: dict[str, Any] = {}
-        for key_node, value_node in node.value:
+        merged = len(getattr(node, "merge", None) or ())  # these pairs stand first, and may be replaced
+        found, own = dict[str, Any](), set[str]()
+        for number, (key_node, value_node) in enumerate(node.value):
             key = self.construct_object(key_node, deep=True)
             if not isinstance(key, str | int) or isinstance(key, bool):
                 shown = "a mapping" if isinstance(key, dict) else "a list" if isinstance(key, list) else key_node.value
@@ -94,8 +94,10 @@ class _Constructor(SafeConstructor):
                 if isinstance(key, dict | list):
                     hint = "put quotes around a text that begins with { or ["
                 raise _fault(key_node, f"a key must be a text, not {shown or 'null'}", hint)
-            if str(key) in found and not has_merged:
+            if str(key) in own:
                 raise _fault(key_node, f"the key {key} occurs twice", ONCE, "duplicate")
+            if number >= merged:
+                own.add(str(key))
             found[str(key)] = self.construct_object(value_node, deep=deep)
         return found
 
@@ -144,9 +146,9 @@ def parse_yaml(text: str, path: str | PathLike[str]) -> Any:
     """Return the value of one YAML document, with integer keys as texts.
 
     Raises:
-        InputError: The text is not YAML, declares another version than 1.2, or is nested too deeply. A key occurs
-            twice, or is neither a text nor an integer. A value has the tag of an object or does not fit its tag. The
-            error names ``path``.
+        InputError: The text is not YAML, or declares a version other than 1.2. A key occurs twice, or is neither a
+            text nor an integer. A value is nested too deeply, contains itself, has the tag of an object or does not
+            fit its tag. The error names ``path``.
     """
     if OTHER_VERSION.match(text):
         hint = "delete the %YAML line"
@@ -170,6 +172,9 @@ def parse_yaml(text: str, path: str | PathLike[str]) -> Any:
         line = text.count("\n", 0, error.position) + 1
         reason = f"is not YAML: the character U+{error.character:04X} is not allowed"
         raise InputError(reason, path, line, hint="delete this character", code="format") from error
+    except (ValueError, OverflowError) as error:
+        reason = "is not YAML: an escape such as \\U00110000 is not a character"
+        raise InputError(reason, path, hint="correct the escape", code="format") from error
     except RecursionError as error:
         reason = "a value is nested too deeply or contains itself"
         hint = "reduce the nesting, or delete the alias (*NAME) of the value inside it"

@@ -145,9 +145,9 @@ def test_what_does_not_fit(bert, tmp_path, monkeypatch, changes, reason):
 @pytest.mark.parametrize(
     ("links", "place"),
     [
-        ("0-0 1-1\n", "l"),
-        ("\n\n", ""),
-        ("0p0\n7-7\n", ""),  # possible, and out of range
+        ("0-0 1-1\n", "l pairs.p"),
+        ("\n\n", "l pairs.p"),
+        ("0p0\n7-7\n", "l pairs.p"),  # possible, and out of range
     ],
 )
 def test_links_that_do_not_fit_the_text(bert, tmp_path, links, place):

@@ -117,5 +117,5 @@ def test_measures_whose_names_begin_alike_are_told_apart():
 
 
 def test_labels_that_are_no_object():
-    with pytest.raises(InputError, match="must hold JSON objects"):
+    with pytest.raises(InputError, match="must be a JSON object"):
         observed([result({}, 0, delta=1.0) | {"labels": json.dumps(["A"])}])

@@ -188,10 +188,11 @@ def test_a_refusal_is_one_line_and_costs_no_other_set(name, path, faults, code, 
 
 @pytest.mark.parametrize("name", ["nli/es", "muse/en-es"])
 def test_a_server_that_fails_again_and_again_is_named_with_the_remedy(name, server, tmp_path):
-    path, place = ("test-00000-of-00001.parquet", "hub") if name == "nli/es" else (MUSE_TRAIN, "server")
+    hub, server_failed = "the hub failed (HTTP 503)", "the server did not send the file (HTTP 503)"
+    path, reason = ("test-00000-of-00001.parquet", hub) if name == "nli/es" else (MUSE_TRAIN, server_failed)
     server.faults[path] += [Fault(503)] * 40
     error = refusal(get, server, tmp_path, name)
-    assert error.reason == f"the {place} failed (HTTP 503)"
+    assert error.reason == reason
     assert error.hint == "wait, then run the same command again to continue"
 
 

@@ -163,4 +163,4 @@ def test_answers_by_hand(rules: str, answers: list[str], said: str, exact: float
 
 @pytest.mark.parametrize("name", ["mlqa-fr", "mlqa", "mlqa-", "SQuAD", ""])
 def test_unknown_rules_are_an_error(name: str) -> None:
-    assert refused(answer_metrics, name) == ("answers", "unknown")
+    assert refused(answer_metrics, name) == ("score.answers", "unknown")

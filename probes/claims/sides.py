@@ -89,7 +89,11 @@ def comparisons_of(claim: Claim, results: Results) -> list[Comparison]:
 
 
 def _looked_up(entry: Compare | Order, results: Results) -> list[tuple[Quantity, Series]]:
-    """Return the quantities of an entry, with measurements by the axes that no quantity names."""
+    """Return each quantity of an entry, or the quantity of its fallback measure, with its measurements.
+
+    Measurements are keyed by the labels of the axes that no quantity names. Only conditions that ``restrict_to`` allows
+    are kept.
+    """
     quantities = [with_fallback(quantity, results) for quantity in entry.quantities()]
     axes = {axis for quantity in quantities for axis in quantity.where} if len(quantities) > 1 else set[str]()
     return [(quantity, restricted(results.series(quantity, axes), entry.restrict_to)) for quantity in quantities]

@@ -317,7 +317,10 @@ class Compare(ClaimEntry):
 
 
 class Order(ClaimEntry):
-    """Three or more conditions ``along`` which the measure is ``rising`` or ``falling``."""
+    """The expected order of a measure.
+
+    The measure is ``rising`` or ``falling`` (``direction``) from each entry of ``along`` to the next one.
+    """
 
     along: list[Where] = Field(min_length=3)
     """The conditions in order, each as axis → label."""

@@ -1,14 +1,15 @@
 """A paper's table beside the results of a study: each printed number, ours with its interval, and a verdict.
 
-Numbers from other data, model sizes and budgets cannot be compared in size. The comparison is therefore between the
-**order** of numbers within a column of the table, and between their **signs**. Means and differences follow the rules
-of estimates.py. The verdicts:
+Numbers from other data, model sizes and budgets cannot be compared in size. Only the **order** of the numbers within a
+column of the table and their **signs** are therefore compared. Means and differences follow the rules of estimates.py.
+The verdicts:
 
     replicates          At least one order of the number, or its sign, is decided as in the paper, and none is reversed.
     does not replicate  An order of the number within its column, or its sign, is reversed.
     inconclusive        Nothing is decided.
-    not run             Nothing was measured at the labels of the number, or under several labels of an axis that the
-                        table does not name.
+    not run             There is no estimate: nothing was measured at the labels of the number, or the number was
+                        measured for several labels of an axis that the table does not name. A number and its baseline
+                        may also have no condition in common, or no seed with finite values in all conditions.
 
 An order is decided at 5 % after Holm's correction over all orders of its column that were measured. A sign, which Δ and
 gains have, is decided if our interval excludes 0. Printed numbers at most TIE apart are tied and have no order. A

@@ -120,7 +120,7 @@ def _panel(label: str, counts: Mapping[str, Any], layer: Mapping[str, Any]) -> P
 
 
 def _drawn(found: Sequence[_Condition], material: Material) -> list[Block]:
-    """Draw a figure for each group and distance, as far as the budget allows."""
+    """Draw a figure for each distance, probe and combination of labels that are not compared, within the budget."""
     several = len({one.probe for one in found}) > 1
     wanted = [
         (", ".join(filter(None, (probe if several else "", under))), group, distance)

@@ -110,7 +110,7 @@ def _damage(archive: Path) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        if error.code != "damaged":
+        if error.code not in ("damaged", "format"):
             raise
         raise InputError("is damaged, or is not an archive", archive, hint=ANEW, code="damaged") from error
     except (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error, NotImplementedError, RuntimeError) as error:

@@ -117,8 +117,9 @@ def _without_dimensions(main: Measured) -> Iterator[Drawing]:
 def tables(measured: Sequence[Measured], changes: Mapping[str, Sequence[Change]]) -> list[Table]:
     """Return tables of the probed model by layer, of its changes from other models, and of the largest dimensions.
 
-    The probed model is the last one in ``measured``. Changes and dimensions are shown at the layer of the figures only,
-    and a table without content is left out.
+    The probed model is the last one in ``measured``, and ``changes`` has the changes from each other model by its name.
+    They are shown at the layer of the probed model's histograms only. The largest dimensions of each model are shown at
+    the layer of its histograms. A table without content is left out.
     """
     main = measured[-1]
     of_layers = Table(

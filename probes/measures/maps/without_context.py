@@ -105,7 +105,7 @@ def _type_vectors(sides: Sequence[StaticVectors], dictionary: Dictionary) -> tup
 
 
 def _missed_words(dictionary: Dictionary, left: Tensor, right: Tensor) -> dict[str, int]:
-    """Count the measured words without a vector, and the measured words whose translations have no vector.
+    """Count, for each language, the measured words without a vector, and the others of which no translation has one.
 
     ``left`` and ``right`` [types, d] are the vectors of the other language and of the source language.
     """

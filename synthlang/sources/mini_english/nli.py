@@ -150,7 +150,10 @@ def _of_family(c: Context, plan: Clause, subject: NounPhrase, family: str) -> Cl
 
 
 def _adjectival(c: Context) -> Clause | None:
-    """Draw "The soup is (not) hot", with an adjective that has an antonym."""
+    """Draw a clause such as "The soup is (not) hot", or return None if this draw fails.
+
+    The adjective has an antonym in the lexicon.
+    """
     subject = definite(noun_phrase(c, "be", "subject", "patflgie"))
     adjective = c.adjective(subject)
     if adjective is None or adjective.antonym not in c.world.lexicon.tags or adjective in subject.adjectives:
