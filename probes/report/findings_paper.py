@@ -36,22 +36,23 @@ OUTCOMES: dict[str, Outcome] = {"hold": "holds", "are against the claim": "fails
 SHORT = 110
 """Largest number of characters of the paper's numbers and of the compared quantities in the tables of claims."""
 CAPTION = (
-    "Each claim has one row, with its confirmed verdict or for the scale where most of its comparisons were run. The "
-    "page claims.md explains the tests."
+    "Each claim has one row. The row shows the confirmed verdict if there is one, and otherwise the scale where most "
+    "of its comparisons were run. The page claims.md explains the tests."
 )
 COLUMNS = (
     'The column "Compared" names the comparison or correlation that decides the verdict. What the claim requires of it '
     "is in brackets.",
     'The column "Ours" has its mean and interval, in points except for perplexities, correlations, CKA, AUC and '
     "distances. The interval is one of 95 %, or of 90 % if the claim is that two sides are equal or one is not worse.",
-    'The column "p" has the largest p value of the comparisons for the claim, and the smallest one against it after '
-    "Holm's correction. A confirmed verdict is decided by the adjusted values that follow.",
+    'The column "p" has the largest p value of the comparisons for the claim, and the smallest p value against it '
+    "after Holm's correction over the comparisons of the claim. Two values follow for a confirmed verdict. They are adjusted "
+    "over all confirmed claims, and they decide the verdict.",
     'The column "Over" has the number of models or seeds, and the scale.',
     'The column "Verdict" also names other scales with another verdict. It has "one model" if all seeds are of one '
     "pretraining, and it names the languages that replace the natural languages of a claim.",
-    'The column "Held" counts the comparisons that hold among those that were run. A comparison at the floor, the '
-    "majority baseline, is not judged. For an inconclusive claim, the number of models for 80 % power may follow, at "
-    "both ends of an 80 % interval of the effect size.",
+    'The column "Held" counts the comparisons that hold among those that were run, before the correction over the '
+    "confirmed claims. A comparison at the floor, the majority baseline, is not judged. For an inconclusive claim, the "
+    "number of models for 80 % power may follow, at both ends of an 80 % interval of the effect size.",
 )
 """Explanations of the columns of the tables of claims."""
 EVERY_SCALE = "This table has the same columns, and a row for each scale at which a claim was tested."
@@ -196,10 +197,13 @@ def _counted(claims: Sequence[JudgedClaim]) -> str:
     words = [f"{count} {PREDICATES[word][count > 1]}" for word in WORDS if (count := verdicts[word])]
     told = [f"We tested {plural(len(run), 'claim')}: {enumerated(words)}."]
     statuses = Counter(claim.main.status for claim in run)
-    told.append(f"{enumerated([f'{statuses[one]} {_is(statuses[one])} {one}' for one in STATUS if statuses[one]])}.")
+    of = [f"{plural(count, 'verdict')} {_is(count)} {one}" for one in STATUS if (count := statuses[one])]
+    told.append(f"{enumerated(of)}.")
     if parts := Counter(outcome for one in every for outcome in one.outcomes):
-        of = enumerated([f"{parts[outcome]} {word}" for word, outcome in OUTCOMES.items() if parts[outcome]])
-        told.append(f"At all scales together, they have {plural(parts.total(), 'comparison')}, of which {of}.")
+        of = [f"{parts[outcome]} {word}" for word, outcome in OUTCOMES.items() if parts[outcome]]
+        told.append(f"At all scales together, they have {plural(parts.total(), 'comparison')}.")
+        before = "Before the correction over the confirmed claims, " if statuses["confirmed"] else ""
+        told.append(f"{before}{enumerated(of)}.")
     if in_part := sum(len(one.parts) > len(one.outcomes) for one in every):
         told.append(f"For {plural(in_part, 'verdict')}, only a part of the comparisons was run or judged.")
     told += _undecided(run)
@@ -214,11 +218,12 @@ def _undecided(run: Sequence[JudgedClaim]) -> list[str]:
     known = [one.needed for one in still if one.needed is not None]
     surely, perhaps = (sum(needed[end] <= MODELS for needed in known) for end in (1, 0))
     share = f"{surely}" if surely == perhaps else f"{surely} to {perhaps}"
-    told = (
-        f"Of {plural(len(still), 'claim')} that no scale decides, {MODELS} models would decide {share} "
-        "with 80 % power. The number follows from 80 % intervals of the effect sizes."
+    undecided = f"No scale decides {plural(len(still), 'claim')}."
+    needed = (
+        f"The number of models that would decide a claim can be estimated for {len(known)} of them. With {MODELS} "
+        f"models, {share} would be decided with 80 % power, at the two ends of 80 % intervals of the effect sizes."
     )
-    return [told] if still else []
+    return [undecided, *([needed] if known else [])] if still else []
 
 
 def _is(number: int) -> str:
