@@ -45,8 +45,8 @@ COLUMNS = (
     'The column "Ours" has its mean and interval, in points except for perplexities, correlations, CKA, AUC and '
     "distances. The interval is one of 95 %, or of 90 % if the claim is that two sides are equal or one is not worse.",
     'The column "p" has the largest p value of the comparisons for the claim, and the smallest p value against it '
-    "after Holm's correction over the comparisons of the claim. Two values follow for a confirmed verdict. They are adjusted "
-    "over all confirmed claims, and they decide the verdict.",
+    "after Holm's correction over the comparisons of the claim. Two values follow for a confirmed verdict. They are "
+    "adjusted over all confirmed claims, and they decide the verdict.",
     'The column "Over" has the number of models or seeds, and the scale.',
     'The column "Verdict" also names other scales with another verdict. It has "one model" if all seeds are of one '
     "pretraining, and it names the languages that replace the natural languages of a claim.",
