@@ -185,7 +185,7 @@ def dictionary(
         ),
     ] = None,
     coverage: Annotated[
-        float, option("Share of the source words that the dictionary covers, from 0 to 1.", min=0.0, max=1.0)
+        float, option("Share of the source words with a translation that are sampled, from 0 to 1.", min=0.0, max=1.0)
     ] = 0.25,
     by: Annotated[
         Literal["type", "token"],

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import probes
-from probes.cli_options import NoWait, Set, Slurm, Smoke, Threads, argument, names_of, one_of, option, renamed
+from probes.cli_options import NoWait, Set, Slurm, Smoke, argument, names_of, one_of, option, renamed
 from probes.study.options import EXECUTORS, SAMPLERS, SearchOptions, StudyOptions
 from synthlang.catalogue import SIZES
 from synthlang.errors import InputError
@@ -19,7 +19,11 @@ Study = Annotated[
 SHARED = "Folder for stages, which several studies may share"
 Size = Annotated[
     str | None,
-    option("Size of a study given by name: paper, lab or tiny (default: the size in its name).", **one_of(*SIZES)),
+    option(
+        "Size to add to the name of a study that has none: paper, lab or tiny (default: none). NAME --size lab is the "
+        "same as NAME/lab.",
+        **one_of(*SIZES),
+    ),
 ]
 Folders = Annotated[list[Path], argument("Study folders.")]
 
@@ -71,7 +75,14 @@ def study(
     ] = False,
     slurm: Slurm = [],  # noqa: B006
     no_wait: NoWait = False,
-    threads: Threads = None,
+    threads: Annotated[
+        int | None,
+        option(
+            "Number of CPU threads per process (default: OMP_NUM_THREADS, else chosen by model width and cores). Not "
+            "used by --executor slurm, whose jobs use --slurm cpus=N.",
+            min=1,
+        ),
+    ] = None,
     smoke: Smoke = False,
     overrides: Set = [],  # noqa: B006
 ) -> None:

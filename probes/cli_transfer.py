@@ -46,8 +46,9 @@ def transfer(
     language: Annotated[
         str | None,
         option(
-            "Target language: one of the run, a derived one such as trans+inv, or for another model any name of a "
-            "natural one (default: that of the config, else the first derived one of the run).",
+            "Target language: a language of the run, or a derived one such as trans+inv (default: that of the config, "
+            "else the first derived language of the run). Required with --target-test, and for a MODEL that is not a "
+            "run, where a natural language may have any name.",
             metavar="SPEC",
         ),
     ] = None,

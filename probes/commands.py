@@ -214,14 +214,18 @@ def write_new_study(path: Path) -> None:
 
 @contextmanager
 def _naming_tiny(config: Path, overrides: Sequence[str] = ()) -> Iterator[None]:
-    """Add the remedies to an error on missing data: the command that fetches them, and a size that needs no data."""
+    """Add the remedies to an error about missing data or a missing file.
+
+    The remedies are the command that fetches the data, and a size that needs no data.
+    """
     try:
         yield
     except InputError as error:
         natural = config.name in SIZES and config.name != TINY
         if isinstance(error, MissingDataError):
             error.hint = f"run: {fetch_command(config, error.names if overrides else ())}"
-        if error.code == "missing" and natural and f"{config.parent.as_posix()}/{TINY}" in names("studies"):
+        is_data = bool(error.absent) or isinstance(error, MissingDataError)
+        if is_data and natural and f"{config.parent.as_posix()}/{TINY}" in names("studies"):
             raise error.with_hint(f"--size {TINY} runs without data") from error
         raise
 

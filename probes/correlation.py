@@ -127,17 +127,18 @@ def _csv(path: Path) -> list[Row]:
         if not names:
             hint = "give a table with the names of the columns in the first line"
             raise InputError("the first line has no column names", path, 1, hint=hint, code="format")
-        if twice := [name for name, count in Counter(names).items() if count > 1]:
-            reason = f"two columns have the name {twice[0]!r}"
-            raise InputError(reason, path, 1, hint="give each column its own name", code="format")
+        _check_names(names, path, 1)
         for row in reader:
             if None in row or None in row.values():
                 count = sum(value is not None for name, value in row.items() if name is not None) + len(
                     row.get(None) or ()
                 )
                 reason = f"the line has {plural(count, 'value')}, but the first line has {plural(len(names), 'column')}"
-                few = None in row.values()
-                hint = "give a value for each column" if few else "quote each value that contains a comma"
+                hint = "remove the extra value, quote a value that contains a comma, or separate the columns by commas"
+                if len(names) == 1:
+                    hint = "separate the columns by commas, and give their names in the first line"
+                if None in row.values():
+                    hint = "give a value for each column"
                 raise InputError(reason, path, reader.line_num, hint=hint, code="format")
             rows.append(dict(row))
     except csv.Error as error:
@@ -146,8 +147,15 @@ def _csv(path: Path) -> list[Row]:
     return rows
 
 
+def _check_names(names: Sequence[str], path: Path, line: int | None = None) -> None:
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
+        reason = f"two columns have the name {twice[0]!r}"
+        raise InputError(reason, path, line, hint="give each column its own name", code="format")
+
+
 def _parquet(path: Path) -> list[Row]:
     try:
+        _check_names(pq.read_schema(path).names, path)
         rows = pq.read_table(path).to_pylist()
     except PermissionError as error:
         raise unreadable(error, path) from error

@@ -28,7 +28,7 @@ from probes.study.record import STAGES, STUDY, read_record
 from probes.study.stage_folders import cell_stage
 from synthlang.errors import InputError
 from synthlang.export.card import card_config, card_header, code_block, markdown_table, write_card
-from synthlang.hub_upload import LONGEST, Content, Repository, check_repository
+from synthlang.hub_upload import LONGEST, NAME_RULE, Content, Repository, check_repository
 from synthlang.strict_yaml import write_yaml
 from synthlang.wording import first_few, plural
 
@@ -175,7 +175,7 @@ def _names(to: str, record: Mapping[str, Any]) -> tuple[str, str]:
     try:
         check_repository(to)
     except InputError as error:
-        hint = f"write OWNER or OWNER/PREFIX with at most {LONGEST} letters, digits and _.-"
+        hint = f"write OWNER or OWNER/PREFIX, {NAME_RULE}; OWNER and PREFIX begin with a letter or a digit"
         raise InputError(error.reason, "--to", hint=hint, code=error.code) from error
     if not slash:
         name, scale = record["name"], str(record["config"].get("scale") or "")

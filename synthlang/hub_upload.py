@@ -17,6 +17,8 @@ from synthlang.fingerprint import git_blob_id, sha256_file
 REPOSITORY = re.compile(r"(?:[A-Za-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*")
 LONGEST = 96
 """Largest number of characters in the name of a repository, with its owner."""
+NAME_RULE = f"in all at most {LONGEST} characters: letters, digits, _ . and -"
+"""The rule of the name of a repository, for messages."""
 Content = Path | bytes
 """A file, or the content of a file."""
 T = TypeVar("T")
@@ -29,7 +31,7 @@ def check_repository(repo_id: str) -> None:
         InputError: The text cannot be the name of a repository.
     """
     if not REPOSITORY.fullmatch(repo_id) or len(repo_id) > LONGEST:
-        hint = f"write NAME or OWNER/NAME with at most {LONGEST} letters, digits and _.-, each beginning with a letter"
+        hint = f"write NAME or OWNER/NAME, {NAME_RULE}; NAME and OWNER begin with a letter or a digit"
         raise InputError(f"{repo_id!r} cannot be the name of a repository", hint=hint, code="format")
 
 

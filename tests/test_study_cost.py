@@ -18,6 +18,7 @@ from probes.study.executors import resources
 from probes.study.executors.base import Machine
 from probes.study.options import StudyOptions
 from synthlang.errors import InputError
+from synthlang.files import no_such
 from synthlang.workers import cores
 from tests.refusals import refusal
 from tests.study_cases import TINY, command, opened
@@ -183,18 +184,18 @@ def test_a_dry_run_shows_the_cost_before_it_names_missing_data(tiny, tmp_path, m
 
 
 @pytest.mark.parametrize(
-    ("name", "code", "hint"),
+    ("name", "error", "hint"),
     [
-        ("align_mlm-table3/lab", "missing", "two files; --size tiny runs without data"),
-        ("align_mlm-table3/lab", "range", "two files"),
-        ("align_mlm-trans+inv/lab", "missing", "two files"),
-        ("align_mlm-table3/tiny", "missing", "two files"),
-        ("my-study.yaml", "missing", "two files"),
+        ("align_mlm-table3/lab", no_such("x", hint="two files"), "two files; --size tiny runs without data"),
+        ("align_mlm-table3/lab", InputError("needs weights", hint="two files", code="missing"), "two files"),
+        ("align_mlm-trans+inv/lab", no_such("x", hint="two files"), "two files"),
+        ("align_mlm-table3/tiny", no_such("x", hint="two files"), "two files"),
+        ("my-study.yaml", no_such("x", hint="two files"), "two files"),
     ],
 )
-def test_missing_data_of_a_study_with_a_tiny_size(name, code, hint):
+def test_missing_data_of_a_study_with_a_tiny_size(name, error, hint):
     with pytest.raises(InputError) as refused, _naming_tiny(Path(name)):
-        raise InputError("is missing", hint="two files", code=code)
+        raise error
     assert refused.value.hint == hint
 
 

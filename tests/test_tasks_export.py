@@ -223,7 +223,7 @@ def test_which_split_is_meant(tmp_path):
     assert [split_of(s, "train") for s in (spec, f"{spec}#dev", f"{spec}#train")] == ["train", "dev", "train"]
     assert split_of(f"{spec}/dev.conllu", "test") == "dev"  # the only one
     error = refusal(split_of, spec, "test")
-    assert place_and_code(error) == ("a#b", "missing") and error.hint == f"choose one of its splits, as in {spec}#train"
+    assert place_and_code(error) == ("a#b", "missing") and error.hint == f"choose one of its splits, as in {spec}#dev"
     assert refused(split_of, f"{spec}#test", "dev") == ("a#b", "missing")
     assert refused(split_of, f"{spec}/dev.conllu#train", "dev") == ("dev.conllu", "missing")
 

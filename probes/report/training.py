@@ -23,6 +23,7 @@ from probes.results.measures import PERPLEXITIES
 from probes.results.read import columns_of, distinct, labels_of
 from probes.results.scores import PERPLEXITY
 from probes.statistics import Interval, numbers_among
+from synthlang.errors import InputError
 from synthlang.wording import first_few, plural
 
 PARENT = "parent"
@@ -97,17 +98,18 @@ class Run:
     @cached_property
     def records(self) -> list[dict[str, float]]:
         """The numbers of each line of the log, up to the first line that cannot be read."""
-        lines = read_metrics(self._log)
+        lines = read_metrics(self.log)
         return [{key: value for key, value in line.items() if isinstance(value, int | float)} for line in lines]
 
     @property
     def unread(self) -> int:
         """The number of lines of the log that could not be read."""
-        text = self._log.read_text(encoding="utf-8", errors="replace") if self._log.exists() else ""
+        text = self.log.read_text(encoding="utf-8", errors="replace") if self.log.exists() else ""
         return sum(bool(line.strip()) for line in text.split("\n")) - len(self.records)
 
     @property
-    def _log(self) -> Path:
+    def log(self) -> Path:
+        """The path of the log."""
         folder = self.cells[0].folder
         assert folder is not None, "only the logs of existing folders are read"
         return folder / "metrics.jsonl"
@@ -246,13 +248,21 @@ def _together(known: Sequence[Run]) -> Figure | None:
     lines: dict[str, dict[float, Interval]] = {}
     for condition, runs in grouped(known, lambda run: run.condition).items():
         points: dict[float, list[float]] = {}
-        for record in chain.from_iterable(run.records for run in runs):
+        faults: dict[float, InputError] = {}
+        for run, line, record in ((one, *numbered) for one in runs for numbered in enumerate(one.records, 1)):
             if values := [value for name, value in record.items() if name.split("/")[0] == key]:
                 points.setdefault(record["step"], []).append(sum(values) / len(values))
+                if not math.isfinite(sum(values)):
+                    hint = "restore the file, or delete the line"
+                    faults[record["step"]] = InputError(
+                        "is NaN or infinite", run.log, line, keys=key, hint=hint, code="range"
+                    )
         most = max(map(len, points.values()), default=0)
         steps = [step for step in sorted(points) if len(points[step]) == most]  # where all runs of a line were measured
         steps = steps[:: max(1, len(steps) // POINTS)]
         if len(steps) > 1:
+            if found := [faults[step] for step in steps if step in faults]:
+                raise found[0]
             lines[condition] = {step: interval_within(points[step], key) for step in steps}
     if not lines:
         return None

@@ -43,7 +43,7 @@ def read_archived(folder: Path, stages: Stages) -> pa.Table | None:
 
     Raises:
         InputError: A file is not Parquet, a column is missing or cannot hold its values, or labels or mixed scores are
-            not a JSON object.
+            not a JSON object, or a mixed score is not a number.
     """
     scores = _read(folder / "results.parquet", {name: RESULTS[name] for name in WANTED}, LATER)
     values = _read(folder / "measures.parquet", MEASURES)
@@ -80,7 +80,7 @@ def measurements_of(
         stages: The fingerprints of the stages of each cell, for ``of_measures``.
 
     Raises:
-        InputError: A mixed score is not a JSON object.
+        InputError: Mixed scores are not a JSON object, or one of them is not a number.
     """
     parts = [_of_results(of_results)] if of_results is not None and len(of_results) else []
     parts += [_of_measures(of_measures, stages or {})] if of_measures is not None and len(of_measures) else []
@@ -145,6 +145,10 @@ def _mixed(column: pa.ChunkedArray, common: pa.Table) -> pa.Table:
     for row, text in enumerate(column.to_pylist()):
         try:
             scores = json_object(text, MIXED)
+            for field, value in scores.items():
+                if isinstance(value, bool) or not isinstance(value, int | float | None):
+                    reason = f"must be a number, not {value!r}"
+                    raise InputError(reason, keys=(MIXED, field), hint=AGAIN, code="type")
         except InputError as error:
             raise error.inside(f"row {row + 1}") from error
         known = [(field, value) for field, value in scores.items() if value is not None]

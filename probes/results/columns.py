@@ -24,8 +24,8 @@ def read_columns(path: Path, columns: Mapping[str, pa.DataType], later: Collecti
         later: Columns that earlier versions did not write. If such a column is missing, it is filled with null.
 
     Raises:
-        InputError: The file cannot be read or is not Parquet, lacks a column, or has a column that cannot be cast to
-            its type.
+        InputError: The file cannot be read or is not Parquet, lacks a column, has two columns of one name, or has
+            a column that cannot be cast to its type.
     """
     try:
         with pq.ParquetFile(path) as file:
@@ -33,6 +33,8 @@ def read_columns(path: Path, columns: Mapping[str, pa.DataType], later: Collecti
             if missing := sorted(set(columns) - set(names) - set(later)):
                 reason = f"lacks {plural(len(missing), 'column')}: {', '.join(missing)}"
                 raise InputError(reason, path, hint=AGAIN, code="missing")
+            if twice := next((name for name in columns if names.count(name) > 1), None):
+                raise InputError(f"two columns have the name {twice!r}", path, hint=AGAIN, code="duplicate")
             table = file.read(columns=[name for name in columns if name in names])
     except (pa.ArrowException, OSError) as error:
         if isinstance(error, OSError) and error.errno:

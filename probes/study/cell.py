@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pydantic
@@ -82,8 +83,13 @@ class Cell:
         """Return an error of a config with its place in the study.
 
         ``section`` has the keys of the config in the study, which precede the keys of the error. An error about the
-        source of the whole study belongs to no section, so its keys do not change.
+        source of the whole study belongs to no section, so its keys do not change. Keys of another file, such as the
+        config.json of a model, become part of the reason.
         """
+        if error.keys and error.path is not None and not error.absent and Path(error.path).suffix == ".json":
+            found = error.inside()
+            found.keys, found.reason = tuple(section), f"{'.'.join(error.keys)}: {error.reason}"
+            return found
         if self.source is not None and error.keys == ("source",):
             return error.inside()
         return error.inside(*section)

@@ -23,7 +23,7 @@ class StudyOptions:
         workers: Number of processes (default: one for each CUDA device, else one for each core, and at most one for
             each cell).
         threads: Threads in each process (default: OMP_NUM_THREADS, else chosen by the width of the models and the
-            number of cores).
+            number of cores). Jobs of Slurm use ``cpus`` of their options instead.
         retry: Number of further tries of a failed stage.
         only: Texts that choose cells: a part of the name, or ``AXIS=LABEL``. Other cells keep their results.
         slurm: Options of Slurm, such as ``partition=gpu``.

@@ -117,7 +117,7 @@ def open_splits(config: TransferConfig, text: str | None, length: int) -> tuple[
     """
     opener = _Opener(config, text, length)
     target = config.target
-    own = None if target is None else opener.splits(target.train, target.dev, target.test)
+    own = None if target is None else opener.splits(target.train, target.dev, target.test, "target")
     found = opener.splits(opener.train, config.dev, config.test or opener.train)
     further = opener.further(config)
     sets = {**found, **{f"target.{name}": split for name, split in (own or {}).items()}}
@@ -154,17 +154,23 @@ class _Opener:
         self.train = train
         self._opened: dict[str, TaskSet] = {}
 
-    def split(self, spec: str, name: str) -> Split:
+    def split(self, spec: str, name: str, *keys: str, train: str | None = None) -> Split:
+        """Open a split of a source. ``keys`` are its keys in the config, and ``train`` is the training source."""
         source, chosen = choose(spec)
         if source not in self._opened:
             self._opened[source] = self.task.open(source)
-        return Split(self._opened[source], split_for(self._opened[source], name, chosen, spec))
+        try:
+            return Split(self._opened[source], split_for(self._opened[source], name, chosen, spec))
+        except InputError as error:
+            if name == "test" and train is not None and choose(train)[0] == source:
+                error.hint = "set this key to test items, as in SOURCE#test"
+            raise error.inside(*keys) from error
 
-    def splits(self, train: str | None, dev: str | None, test: str | None) -> Splits:
+    def splits(self, train: str | None, dev: str | None, test: str | None, *keys: str) -> Splits:
         found: dict[str, Split] = {}
         for name, spec in (("train", train), ("dev", dev), ("test", test)):
             if spec is not None:
-                found[name] = self.split(spec, name)
+                found[name] = self.split(spec, name, *keys, name, train=train)
             elif name == "dev" and "train" in found:
                 trained = found["train"]
                 if "dev" in trained.task.splits and trained.name != "dev":
@@ -172,8 +178,11 @@ class _Opener:
         return found
 
     def further(self, config: TransferConfig) -> Splits:
-        own = [(also.language, also.dev) for also in config.dev_also if also.dev is not None]
-        return {f"{DEV}{language}": self.split(spec, "dev") for language, spec in own}
+        return {
+            f"{DEV}{also.language}": self.split(also.dev, "dev", "dev_also", str(number), "dev")
+            for number, also in enumerate(config.dev_also)
+            if also.dev is not None
+        }
 
 
 def _check_apart(sets: Splits, config: TransferConfig) -> None:

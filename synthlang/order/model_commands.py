@@ -117,7 +117,9 @@ def _find(path: Path, sentence: str) -> Block:
     else:
         if not names:
             raise nothing_in("sentence", path)
-        hint = f"name a sent_id, or a number from 1 to {len(names)}" if len(names) > 1 else "name its sent_id, or 1"
+        hint = (
+            f"name a sent_id, or a number from 1 to {len(names)}" if len(names) > 1 else "write 1 for the only sentence"
+        )
         raise InputError(f"has no sentence {sentence!r}", path, hint=hint, code="missing")
     return next(islice(read_blocks(path), row, None))
 

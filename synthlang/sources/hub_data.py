@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from synthlang.errors import InputError
 from synthlang.files import DiskError, no_such, user_path
 from synthlang.fingerprint import canonical_json, fingerprint, sha256_file
-from synthlang.sources.splits import SPLITS, check_values, unknown_option
+from synthlang.sources.splits import SPLITS, VALUES, check_values, unknown_option
 from synthlang.sources.text import open_bytes, version_of
 from synthlang.sources.words import CLEANED
 from synthlang.wording import enumerated, first_few
@@ -122,16 +122,25 @@ def _check_place(path: Path, name: str, revision: str | None) -> None:
 
 
 def _cannot_load(name: str, error: Exception, is_local: bool) -> InputError:
+    if unnamed := re.match(r"Config name is missing\.\s.*available configs: \[(.+)\]", str(error)):
+        configs, name = re.findall(r"'([^']+)'", unnamed[1]), name.rstrip(":")
+        reason = f"has several configurations ({first_few(configs, 8)}), and none is named"
+        return InputError(reason, f"hf:{name}", hint=f"name one, as in hf:{name}:{configs[0]}", code="missing")
     hint = LOCAL if is_local else "check the name, its options and the connection"
     return InputError(f"cannot be loaded: {_reason(error)}", f"hf:{name}", hint=hint, code="failed")
 
 
 def _reason(error: Exception) -> str:
-    """Return the first line of an error, or of its cause if the library reports only that it could not read a file."""
+    """Return the text of an error, or of its cause if the library reports only that it could not read a file."""
     from datasets.exceptions import DatasetGenerationError
+    from datasets.table import CastError
 
     cause = error.__cause__ if isinstance(error, DatasetGenerationError) and error.__cause__ else error
-    return (str(cause).strip() or type(cause).__name__).splitlines()[0]
+    if isinstance(cause, CastError):
+        more = [name for name in cause.table_column_names if name not in cause.requested_column_names]
+        has = f"the column{'s' * (len(more) > 1)} {enumerated([repr(name) for name in more])}"
+        return f"a file has {has}, which the other files or the declared features lack"
+    return " ".join(str(cause).split()).rstrip(".") or type(cause).__name__
 
 
 def _commit_of(repository: str, revision: str | None) -> str:
@@ -335,7 +344,7 @@ def name_and_options(spec: str, known: Sequence[str], scheme: str = "hf") -> tup
             raise unknown_option(key, place, known)
         if bool(value) == (key in FLAGS):
             reason = f"takes no value, but has {value!r}" if value else "has no value"
-            hint = f"write {key}" if value else f"write {key}=VALUE"
+            hint = f"write {key}, or leave the option out" if value else f"write {key}={VALUES.get(key, 'VALUE')}"
             raise InputError(reason, place, keys=(key,), hint=hint, code="type")
     check_values(options, place)
     return name, options

@@ -89,5 +89,6 @@ def split_for(task: TaskSet, wanted: str, chosen: str | None, spec: str) -> str:
     if chosen is None and len(task.splits) == 1:
         return task.splits[0]
     split = chosen or wanted
-    task.check(split, f"choose one of its splits, as in {choose(spec)[0]}#{task.splits[0]}")
+    untrained = [one for one in task.splits if one != "train" or wanted != "test"]
+    task.check(split, f"choose one of its splits, as in {choose(spec)[0]}#{(untrained or task.splits)[0]}")
     return split
