@@ -39,6 +39,7 @@ MUST = {
     "bool": "be true or false",
     "list": "be a list",
     "tuple": "be a list",
+    "date": "be a date such as 2026-01-31",
 }
 """Rule of each kind of value, by the first word of the type of a pydantic error, such as ``int_type``."""
 SECTION = "be a section of keys"

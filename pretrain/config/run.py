@@ -220,14 +220,14 @@ class PretrainConfig(StrictModel):
         """Check that a softmax over the ids of one language suits the objective and the vocabulary.
 
         Raises:
-            InputError: A term predicts translations, or all languages have the same ids.
+            InputError: A term also predicts words of another language, or all languages have the same ids.
         """
         if others := [term.name for term in self.objective.on if term.other_languages]:
-            key = "embeddings" if self.sharing.embeddings == "separate" else "softmax"
-            reason = f"a softmax over the ids of one language cannot predict translations (the term {others[0]})"
-            if key == "embeddings":
-                reason = f"separate embeddings cannot predict translations of another language (the term {others[0]})"
-            hint = f"set this key to shared, or choose an objective without the term {others[0]}"
+            key, what, mended = "softmax", "a softmax over the ids of one language", "this key"
+            if self.sharing.embeddings == "separate":
+                key, what, mended = "embeddings", "separate embeddings", "this key and sharing.softmax"
+            reason = f"the term {others[0]} predicts words of another language than the input, but {what} cannot"
+            hint = f"set {mended} to shared, or choose an objective without the term {others[0]}"
             raise InputError(reason, keys=("sharing", key), hint=hint, code="conflict")
         if self.sharing.embeddings == "shared" and self.vocabulary.kind == "joint":
             reason = "the value language has no effect with a joint vocabulary, where all languages have the same ids"

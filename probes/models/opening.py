@@ -21,7 +21,7 @@ from pretrain.model.from_hf import from_hf
 from pretrain.model.language_model import LanguageModel
 from pretrain.model.to_hf import to_hf
 from pretrain.run import open_run
-from probes.models.names import SHOWN, adjusted_from, is_run, model_path, named_language
+from probes.models.names import NATURAL, SHOWN, adjusted_from, is_run, model_path, named_language
 from probes.models.pretrained import Pretrained, Reader, Role, find_language, number_of
 from synthlang.errors import InputError
 from synthlang.files import atomic_folder, read_json, user_path, write_json
@@ -173,6 +173,8 @@ def _of_checkpoint(model: str, language: str | None, natural: bool) -> Pretraine
             raise InputError(reason, model, hint=hint, code="unsupported")
         if found.name not in base.folders:
             reason, hint = f"{model} has no language {found.name!r}", f"choose from {listed}"
+            if not natural:
+                hint = f"give the short name, such as trans:0.5, or the YAML file of one of {listed}; {NATURAL}"
             raise InputError(reason, keys="language", hint=hint, code="unknown")
     checkpoints = {role: base.checkpoints[folder] for role, folder in folders.items()}
     if base.language_numbers and ENGLISH not in base.language_numbers:

@@ -22,7 +22,7 @@ from probes.study.config import LearnedConfig
 from probes.study.record import FORMAT, STUDY
 from synthlang.catalogue import load_yaml
 from synthlang.config import StrictModel, parse
-from synthlang.config_errors import type_reason
+from synthlang.config_errors import show_value, type_reason
 from synthlang.errors import InputError
 from synthlang.files import read_json
 from synthlang.wording import first_few, plural
@@ -205,9 +205,8 @@ def read_study(folder: Path) -> Study:
     try:
         known["cells"] = [{**cell, "of": folder, "store": store} for cell in _whole(known.get("cells", ()))]
         study = Study(**known)
-    except KeyError as error:
-        reason = f"has a cell with the overrides of {error}, which is not an earlier cell"
-        raise InputError(reason, path, keys="cells", hint=AGAIN, code="format") from error
+    except InputError as error:
+        raise error.inside(path=path) from error
     except TypeError as error:
         raise InputError(NOT_A_STUDY, path, hint=AGAIN, code="format") from error
     except ValidationError as error:
@@ -233,11 +232,18 @@ def read_study(folder: Path) -> Study:
 
 
 def _whole(cells: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """Yield the cells, with the overrides of archived cells completed from the earlier cell that ``like`` names."""
+    """Yield the cells, with the overrides of archived cells completed from the earlier cell that ``like`` names.
+
+    Raises:
+        InputError: ``like`` does not name an earlier cell.
+    """
     overrides = dict[str, Mapping[str, Any]]()
-    for cell in cells:
+    for number, cell in enumerate(cells):
         own = {key: value for key, value in {**cell}.items() if key != LIKE}
         if LIKE in cell:
+            if cell[LIKE] not in overrides:
+                reason = f"{show_value(cell[LIKE])} is not the name of an earlier cell"
+                raise InputError(reason, keys=("cells", str(number), LIKE), hint=AGAIN, code="format")
             own["overrides"] = {**overrides[cell[LIKE]], **own.get("overrides", {})}
         overrides[own.get("name", "")] = own.get("overrides", {})
         yield own
