@@ -157,6 +157,7 @@ def test_refused(study, options, place, code):
     ("t.csv", "x,x\n1,2\n", ":1", "format"),
     ("t.csv", "x,y\n", "", "empty"),
     ("t.csv", "x,y\n1,2\n1,2,3\n", ":3", "format"),
+    ("t.csv", "x;y\n1,5;2,5\n", ":2", "format"),
     ("t.csv", "x,y\n1\n", ":2", "format"),
     ("t.csv", "x" * 200_000 + ",y\n1,2\n", ":1", "format"),
     ("t.csv", "x,y\n1,2\n" + "1" * 200_000 + ",2\n", ":3", "format"),

@@ -165,6 +165,17 @@ def test_what_cannot_be_reached(name, place, code):
     assert refused(open_source, f"hf:{name}") == (place, code)
 
 
+def test_several_configurations_and_other_columns_are_named(tmp_path):
+    for name in ("en", "de"):
+        jsonl(tmp_path / "two", **{name: {"text": ["a b"]}})
+    files = "".join(f"- config_name: {name}\n  data_files: {name}.jsonl\n" for name in ("en", "de"))
+    (tmp_path / "two" / "README.md").write_text(f"---\nconfigs:\n{files}---\n")
+    error = refusal(open_source, f"hf:{tmp_path}/two")
+    assert error.code == "missing" and error.hint == f"name one, as in hf:{tmp_path}/two:en"
+    jsonl(tmp_path / "other", train={"text": ["a"]}, test={"text": ["a"], "more": ["b"]})
+    assert "a file has the column 'more'" in refusal(open_source, f"hf:{tmp_path}/other").reason
+
+
 def test_a_file_is_no_data_set(tmp_path):
     (tmp_path / "x.jsonl").write_text("{}")
     assert refused(open_source, f"hf:{tmp_path / 'x.jsonl'}") == ("x.jsonl", "type")

@@ -2,7 +2,8 @@
 
 import json
 from pathlib import Path
-from typing import cast
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import transformers
@@ -11,6 +12,7 @@ import yaml
 from probes.commands import _naming_tiny
 from probes.models.sizes import size_of_model
 from probes.study import devices
+from probes.study.cell import Cell, in_cell
 from probes.study.checks import missing_data
 from probes.study.cost import StageCost, StudyCost, check_cost, study_cost
 from probes.study.devices import Device, device_of, gpu
@@ -210,6 +212,12 @@ def test_missing_data_of_the_catalogue_names_the_command(overrides, hint):
     with pytest.raises(InputError) as refused, _naming_tiny(Path("align_mlm-table3/lab"), overrides):
         raise cast(InputError, missing_data(["data/ud/en"]))
     assert refused.value.hint == hint
+
+
+def test_a_key_of_another_file_is_no_key_of_the_study():
+    error = InputError("the weights are quantized", "m/config.json", keys="quantization_config", code="unsupported")
+    found = in_cell(Cell.placed(cast(Any, SimpleNamespace(source=None)), error, ("init_from",)), "cell a")
+    assert str(found) == "cell a: init_from: m/config.json: quantization_config: the weights are quantized"
 
 
 def test_a_dry_run_shows_the_cost_of_languages_that_need_missing_data(tmp_path, monkeypatch, capsys):

@@ -425,6 +425,7 @@ def test_what_is_no_table_of_a_study_is_an_error(study: Path, name: str) -> None
         ({"cell": ["a"]}, path.name, "missing"),
         (table | {"labels": ["{,"]}, f"{path.name} row 1.labels", "format"),
         *([(table | {"mixed": ["[1]"]}, f"{path.name} row 1.mixed", "format")] if name == "results" else []),
+        *([(table | {"mixed": ['{"a": "x"}']}, f"{path.name} row 1.mixed.a", "type")] if name == "results" else []),
         (table | numbers, f"{path.name} {next(iter(numbers))}", "type"),
     ):
         if changes is None:

@@ -9,14 +9,14 @@ import pytest
 
 from probes.transfer.config import TransferConfig
 from probes.transfer.run import Transfer
-from probes.transfer.splits import ONE_ONLY, OTHER_LABEL, Split, load_data, mixed_batches, with_morphology
+from probes.transfer.splits import ONE_ONLY, OTHER_LABEL, Split, load_data, mixed_batches, open_splits, with_morphology
 from synthlang.config import parse
 from synthlang.corpus import Column
 from synthlang.language import parse_language
 from synthlang.tasks import open_task
 from synthlang.tasks.batch import TaskBatch, join_batches
 from synthlang.tasks.derive import derive_task
-from tests.refusals import refused
+from tests.refusals import refusal, refused
 from tests.task_cases import CONTEXT, QUESTION, random_batch
 from tests.test_tasks_derive import Parser as Trees
 
@@ -191,6 +191,26 @@ def test_a_language_that_reads_lemmas_gets_them_without_another_fingerprint_of_t
     assert "lemma" not in plain.task.columns and {"feats", "lemma"} <= {*more.task.columns}
     assert more.fingerprint == plain.fingerprint and more.items().strings(0) == plain.items().strings(0)
     assert with_morphology(splits, [parse_language("sov")])["train"] is plain
+
+
+@pytest.mark.parametrize(
+    ("keys", "place", "hint"),
+    [
+        ({}, "test", "set this key to test items, as in SOURCE#test"),
+        ({"test": "#test"}, "test", "set this key to test items, as in SOURCE#test"),
+        ({"dev": "#test", "test": "#dev"}, "dev", "choose one of its splits, as in {0}#train"),
+        ({"train": "#test"}, "train", "choose one of its splits, as in {0}#train"),
+        ({"language": "de", "target": {"test": "/#test"}, "test": "#dev"}, "target.test", "as in {0}/#dev"),
+    ],
+)
+def test_a_source_without_the_split_names_the_key(tmp_path, keys, place, hint):
+    for split in ("train", "dev"):
+        (tmp_path / f"{split}.conllu").write_text("1\ta\t_\tNOUN\t_\t_\t0\troot\t_\t_\n\n")
+    source = f"pos:{tmp_path}"
+    named = {k: {"test": source + v["test"]} if isinstance(v, dict) else v for k, v in keys.items()}
+    named = {k: source + v if isinstance(v, str) and "#" in v else v for k, v in named.items()}
+    error = refusal(open_splits, parse(TransferConfig, {"task": "pos", "train": source, **named}), None, 64)
+    assert (".".join(error.keys), error.code) == (place, "missing") and hint.format(source) in error.hint
 
 
 def test_training_items_in_another_order_leave_the_test_items(run, tmp_path):
