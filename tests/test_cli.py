@@ -196,7 +196,7 @@ WRONG = [
     ("report out store", "store: is not a study folder"),
     ("findings new", "new: has no folder 'studies' with an archived study"),
     ("findings new --archive store", "store: is not a study folder"),
-    ("findings new --archive out --out t.txt", "t.txt: lacks the note that it was written by synthlang findings"),
+    ("findings new --archive out --out t.txt", "t.txt: was not written by synthlang findings, which would replace it"),
     ("study c.yaml --out new", "name: is required"),
     (STARTED + " --executor cloud", "--executor: unknown executor 'cloud'"),
 ]

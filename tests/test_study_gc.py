@@ -159,8 +159,13 @@ def test_the_policy_that_keeps_most_counts(folders, other, left, tmp_path, monke
         ),
         (["a", "--keep", "all"], "--keep: unknown policy 'all'; choose one of checkpoints, final, results"),
         (
+            ["archived"],
+            "archived/study.json: is the record of an archived study, which has no store and no runs; name the folder "
+            "in which the study was run",
+        ),
+        (
             ["old"],
-            "old/study.json: has format 1, but this version of synthlang reads format 2; use the version "
+            "old/study.json: has no key 'format', but this version of synthlang reads format 2; use the version "
             "of synthlang that wrote this file, or run the study again in another folder",
         ),
     ],
@@ -171,6 +176,7 @@ def test_wrong_use_is_one_line(arguments, message, tmp_path, monkeypatch, capsys
     monkeypatch.chdir(tmp_path)
     old = {"name": "x", "fingerprint": "y", "cells": [], "seconds": {}}
     write_json(tmp_path / "old" / "study.json", old)
+    write_json(tmp_path / "archived" / "study.json", old | {"format": 2, "kept": {"format": 1}})
     before = all_files(tmp_path)
     assert command(monkeypatch, "gc", *arguments) == 2
     assert capsys.readouterr().err == f"error: {message}\n"

@@ -84,6 +84,7 @@ def test_null_drops_keys_tasks_and_probes(tmp_path):
         ({"grid": {"product": {"language": {"tran": None}}}}, "grid.product.language.tran"),
         ({"grid": {"product": {"objective": None}}}, "grid.product.objective"),
         ({"grid": {"zip": {"language": None}}}, "grid.zip.language"),
+        ({"grid": {"product": {"pretrain.seed": {"x": None}}}}, "grid.product.pretrain.seed.x"),
         ({"tasks": {"nli": None}}, "tasks.nli"),
         ({"probes": {"q": None}}, "probes.q"),
         ({"clams": None}, "clams"),

@@ -320,6 +320,19 @@ def test_a_natural_language_of_the_run_without_items_of_its_own_has_a_hint(langu
     assert (place_and_code(error), "--target-test SOURCE" in error.hint) == (("language", code), is_there)
 
 
+@pytest.mark.parametrize(
+    ("text", "place", "code"),
+    [
+        ("name: x\ntransforms: [\n", "x.yaml:3 language", "format"),
+        ("name: x\ntransforms: [{kind: scrip}]\n", "x.yaml language.transforms.0.kind", "unknown"),
+    ],
+)
+def test_a_wrong_file_of_a_language_is_named(tmp_path, text, place, code):
+    (tmp_path / "x.yaml").write_text(text)
+    own = parse(PretrainConfig, PRETRAIN)
+    assert refused(requested_language, own, str(tmp_path / "x.yaml"), natural=False) == (place, code)
+
+
 def test_the_summary_of_a_metric_by_hand():
     """Two seeds of four items: means, and no interval over one seed."""
     said = {"parent": ("abab", "abaa"), "zs": ("aaaa", "bbbb"), "sup": ("abab", "abab")}

@@ -21,8 +21,11 @@ from synthlang.parallel.prepare import PairData
 from synthlang.progress import Report, silent
 from synthlang.reading import Reading
 from synthlang.store import Store
+from synthlang.wording import enumerated
 
 ROLES: tuple[Role, Role] = ("target", "source")  # left and right of the sentence pairs
+COMPARE_VECTORS = "distances", "maps", "retrieval", "words"
+"""Probes that need models with the same hidden size."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +141,10 @@ class ProbeInput:
             InputError: The sentence pairs cannot be read (see `aligned`), or none is left to measure on.
         """
         if not len(self.data.dev):
-            hint = "increase data.dev, reduce data.test, or give more short sentence pairs with word alignments"
+            longer = ", raise data.length" if self.config.data.length else ""
+            hint = (
+                f"increase data.dev, reduce data.test{longer}, or give more short sentence pairs with word alignments"
+            )
             raise InputError("no sentence pair is left to measure on", keys="data.dev", hint=hint, code="empty")
         return self.data.dev
 
@@ -159,8 +165,8 @@ class ProbeInput:
         """
         return self.config.numbers(self.body(role).shape.layers)
 
-    def check_sizes(self, probe: str) -> None:
-        """Check that the probe ``probe`` can compare vectors of the two models.
+    def check_sizes(self) -> None:
+        """Check that a probe can compare vectors of the two models.
 
         Raises:
             InputError: The models differ in hidden size.
@@ -168,16 +174,19 @@ class ProbeInput:
         source, target = (self.body(role).shape for role in reversed(ROLES))
         if source.hidden != target.hidden:
             told = f"has the hidden size {target.hidden}, but the first model has {source.hidden}"
-            hint = f"choose two models with the same hidden size, or remove the probe {probe}"
+            hint = "choose two models with the same hidden size"
+            compared = [name for name in self.config.probes if name in COMPARE_VECTORS]
+            if len(compared) < len(self.config.probes):
+                hint += f", or remove the probe{'s' * (len(compared) > 1)} {enumerated(compared)}"
             raise InputError(told, keys="model2", hint=hint, code="conflict")
 
-    def check_alike(self, probe: str) -> None:
-        """Check that the probe ``probe`` can compare vectors of the two models, layer by layer.
+    def check_alike(self) -> None:
+        """Check that a probe can compare vectors of the two models, layer by layer.
 
         Raises:
             InputError: The models differ in hidden size, or in number of layers if the config does not list layers.
         """
-        self.check_sizes(probe)
+        self.check_sizes()
         source, target = (self.body(role).shape for role in reversed(ROLES))
         if self.config.layers is None and source.layers != target.layers:
             told = f"the two models have different numbers of layers: {source.layers} and {target.layers}"

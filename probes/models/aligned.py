@@ -116,7 +116,7 @@ def check_constructed(language: str | None, has_text: bool, natural: bool, same:
         reason = "is required, because the pretraining text of the model is not known"
         raise InputError(reason, keys="pairs", hint=hint, code="missing")
     if natural:
-        reason = f"is required, because {language} is not derived from the source language"
+        reason = f"is required, because {language} has sentences of its own, which are not derived"
         raise InputError(reason, keys="pairs", hint=hint, code="missing")
     if same:
         reason = f"is required, because {language} is the source language itself"

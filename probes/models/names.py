@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -10,8 +10,9 @@ from types import MappingProxyType
 
 from pretrain.adjust.config import AdjustConfig
 from pretrain.config import PretrainConfig
+from synthlang.catalogue import names as entries
 from synthlang.config import load
-from synthlang.errors import InputError
+from synthlang.errors import InputError, did_you_mean
 from synthlang.files import no_such, read_json, safe_name, user_path
 from synthlang.language import PARENT, Language, parse_language
 from synthlang.wording import first_few
@@ -242,14 +243,17 @@ def requested_language(config: PretrainConfig, wanted: str | None, natural: bool
     if wanted in names and (natural or names.index(wanted) in (0, *derived.values())):
         return names.index(wanted)
     if natural:
-        raise no_language(wanted, names)
+        hint = f"{did_you_mean(wanted, names)}choose from {first_few(names[1:] or names, SHOWN)}"
+        raise InputError(f"the run has no language {wanted!r}", keys="language", hint=hint, code="unknown")
     if wanted in names:
         reason = f"{wanted} is not derived from the first language of the run, {names[0]}"
         raise InputError(reason, keys="language", hint=NATURAL, code="conflict")
     try:
         return parse_language(wanted)
     except InputError as error:
-        raise no_language(wanted, names, error) from error
+        if error.code != "unknown" or error.keys:
+            raise error.inside("language") from error
+        raise _unknown_language(wanted, names, list(derived), error) from error
 
 
 def language_of(wanted: str | None, run: PretrainConfig) -> Language:
@@ -262,19 +266,21 @@ def language_of(wanted: str | None, run: PretrainConfig) -> Language:
     return run.all_languages[found].language if isinstance(found, int) else found
 
 
-def no_language(wanted: str, names: Sequence[str], reason: InputError | None = None) -> InputError:
-    """Return the error for an unknown language ``wanted`` of a run with the languages ``names``.
+def _unknown_language(wanted: str, names: list[str], derived: list[str], error: InputError) -> InputError:
+    """Return the error for a language that is neither a language of the run nor a spec.
 
-    ``reason`` is the error of parsing ``wanted`` as a spec, or None if it was not parsed.
+    Args:
+        wanted: The unknown name.
+        names: The names of all languages of the run.
+        derived: The names of the languages that are derived from the first one.
+        error: The error of parsing ``wanted`` as a spec.
     """
-    if reason is None:
-        hint = f"choose from {first_few(names, SHOWN)}"
-        return InputError(f"the run has no language {wanted!r}", keys="language", hint=hint, code="unknown")
-    known = f"a language of the run ({first_few(names, SHOWN)})"
-    fault = InputError(reason.reason, keys=reason.keys).text
-    problem = f"{wanted!r} is neither {known} nor a correct derived language: {fault}"
-    hint = "choose a language of the run, or correct the derived language"
-    return InputError(problem, keys="language", hint=hint, code="unknown").with_hint(reason.hint)
+    reason = f"the run has no language {wanted!r}" + (f", and {error.reason}" if set("+:@") & set(wanted) else "")
+    choice = f"choose from {first_few(derived, SHOWN)}, or " if derived else ""
+    hint = f"{did_you_mean(wanted, [*names, *entries('derived')])}{choice}{error.hint.rpartition('? ')[2]}"
+    has_natural = len(names) > 1 + len(derived)
+    found = InputError(reason, keys="language", hint=hint, code="unknown")
+    return found.with_hint(NATURAL if has_natural else "")
 
 
 def named_language(name: str, natural: bool) -> Language:
@@ -287,6 +293,5 @@ def named_language(name: str, natural: bool) -> Language:
     try:
         return Language(name=safe_name(name, "language name")) if natural else parse_language(name)
     except InputError as error:
-        if natural:
-            raise error.inside("language") from error
-        raise error.with_hint(NATURAL if error.code == "unknown" and not error.keys else "") from error
+        is_unknown = error.code == "unknown" and not error.keys
+        raise error.with_hint("" if natural or not is_unknown else NATURAL).inside("language") from error

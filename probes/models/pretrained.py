@@ -132,8 +132,9 @@ class Pretrained:
             number = min(number, self.target_model.language_count - 1)  # an adjusted model has no language numbers
             return replace(self.target, language=found, tokenizer=tokenizer, number=number)
         if self.source.tokenizer.fingerprint != self.target.tokenizer.fingerprint:
-            reason = f"{self.name} has a tokenizer for each language, and only those of its two languages can be used"
-            raise InputError(reason, hint="leave this language out", code="unsupported")
+            problem = "dev sets of further languages are not supported for a model with a tokenizer for each language"
+            hint = "remove this entry from dev_also"
+            raise InputError(f"{problem} ({self.name})", hint=hint, code="unsupported")
         found = named_language(language, natural)
         return replace(self.target, language=found, number=number_of(self.numbers, found.name, natural))
 

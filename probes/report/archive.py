@@ -34,8 +34,8 @@ from probes.results.measures import ALIGNMENT_MEASURES, PERPLEXITIES
 from probes.results.scores import ALIGNMENT
 from probes.results.views import MEASURES as MEASURE_COLUMNS
 from probes.results.views import RESULTS as RESULT_COLUMNS
+from probes.study.record import ARCHIVED, STUDY
 from probes.study.record import FORMAT as STUDY_FORMAT
-from probes.study.record import STUDY
 from synthlang.catalogue import YAML
 from synthlang.errors import InputError
 from synthlang.files import atomic_folder, read_json, write_json
@@ -45,8 +45,8 @@ from synthlang.wording import plural
 FORMAT = 1
 AGAIN = "restore the file, or delete its folder and archive the study again: synthlang findings FOLDER --archive STUDY"
 RESULTS, MEASURES = "results.parquet", "measures.parquet"
-ARCHIVED, DIGESTS = "kept", "sha256"
-"""Keys of study.json. The first one keeps its former name, so that earlier archives can be read."""
+DIGESTS = "sha256"
+"""Key of the section ARCHIVED in study.json."""
 TRANSFER = "transfer "
 """Prefix of the names of transfer stages, whose keys are in the rows of results."""
 PLACE = re.compile(r"(^|:)/(?=[^/])[^:?]*?(?=[^/:?]+(?:/[^/:?]+)?/?(?:[:?]|$))")

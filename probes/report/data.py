@@ -19,7 +19,7 @@ from probes.results.read import distinct, failed_training, is_score, read_table
 from probes.results.scores import SCORES
 from probes.study.compare import comparisons
 from probes.study.config import LearnedConfig
-from probes.study.record import FORMAT, STUDY
+from probes.study.record import STUDY, check_format
 from synthlang.catalogue import load_yaml
 from synthlang.config import StrictModel, parse
 from synthlang.config_errors import show_value, type_reason
@@ -38,7 +38,6 @@ FAILED = "failed"
 """Name of the column with the reason why a run is excluded, or ""."""
 NOT_A_STUDY = "is not the record of a study, which is a JSON object with a list of cells"
 AGAIN = "restore the file, or run the study again in another folder"
-OTHER_FORMAT = "use the version of synthlang that wrote the file, or run the study again in another folder"
 WITHOUT_CONTEXT = {
     "maps.embeddings.words.csls.mean.p@1": "embeddings, rotated",
     "maps.embeddings.static.words.csls.mean.p@1": "static vectors, rotated",
@@ -196,10 +195,7 @@ def read_study(folder: Path) -> Study:
     raw = read_json(path)
     if not isinstance(raw, dict):
         raise InputError(NOT_A_STUDY, path, hint=AGAIN, code="format")
-    if raw.get("format") != FORMAT:
-        found = f"format {raw['format']!r}" if "format" in raw else "no key format"
-        reason = f"has {found}, but this version of synthlang reads format {FORMAT}"
-        raise InputError(reason, path, hint=OTHER_FORMAT, code="format")
+    check_format(raw, path)
     known = {"name": folder.resolve().name} | {key: value for key, value in raw.items() if value is not None}
     store, known["folder"] = folder / str(raw.get("store") or ""), folder
     try:

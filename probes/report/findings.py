@@ -74,7 +74,8 @@ def check_page(page: Path, papers: Sequence[str] = ()) -> None:
         if path.is_dir():
             raise InputError("is a folder, not a file", path, hint=hint, code="exists")
         if path.exists() and MADE_BY not in path.read_text(encoding="utf-8", errors="replace"):
-            raise InputError("lacks the note that it was written by synthlang findings", path, hint=hint, code="exists")
+            reason = "was not written by synthlang findings, which would replace it"
+            raise InputError(reason, path, hint=hint, code="exists")
 
 
 def write_findings(folder: Path, page: Path) -> Findings:

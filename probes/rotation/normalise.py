@@ -126,8 +126,9 @@ def fit_normaliser(
         mean = total / max(count, 1)
         # for unit vectors, the squared length of the mean is 1 − variance
         if at and (not count or 1.0 - float(mean @ mean) < ON_THE_MEAN**2):
-            reason = "the vectors cannot be centred, because all have the same direction"
-            raise InputError(reason, hint="use the normalisation unit, or more words or sentences", code="empty")
+            vectors = plural(len(largest) - zeros, "vector")
+            reason = f"the vectors cannot be centred, because all have the same direction ({vectors})"
+            raise InputError(reason, hint="set normalise to unit, or use more words or sentences", code="empty")
         means = torch.cat([means, mean[None]])
     return Normaliser(method, rounds, means, len(largest) - zeros, zeros)
 

@@ -182,7 +182,10 @@ class TuneStage(FinetuneStage):
             before=self.before,
         )
         model = open_models(making, wanted).pretrained
-        check_one_model(config, model.has_own_parts, model.model.architecture)
+        try:
+            check_one_model(config, model.has_own_parts, model.model.architecture)
+        except InputError as error:
+            raise error.inside("finetuned") from error
         data = load_training(config, model, making.report)
         transfer = Transfer(model, data, config, making.report, making.store, shared_places(self, making.store))
 

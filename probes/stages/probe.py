@@ -173,7 +173,14 @@ class ProbeStage(ModelStage):
             run = folder if is_run(folder) else None
             filled = _with_folders(config, opened.folders)
             given = ProbeInput(opened.pretrained, filled, run, making.store, making.report)
-            measure(given, path, told=config)
+            try:
+                measure(given, path, told=config)
+            except InputError as error:
+                if error.keys != ("model2",) or config.model2 != CellModel.TARGET:
+                    raise
+                placed = error.inside()
+                placed.keys = ("target_model",)  # the study sets model2 from this key
+                raise placed from error
 
         making.obtain(build)
 

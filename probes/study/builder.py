@@ -261,8 +261,12 @@ class CellBuilder:
             reason = "'all' needs a pretraining of this study" + (f", without {others[0]}" if others else "")
             raise InputError(reason, keys=keys, hint="set this key to selected", code="conflict")
         if len(named_steps(run.checkpoints, run.steps)) < 2:
-            reason = "'all' needs several checkpoints, but the pretraining names only the last one"
-            raise InputError(reason, keys=keys, hint="set pretrain.checkpoints.at, such as {log: 10}", code="missing")
+            reason = (
+                "'all' needs several checkpoints, but pretrain.checkpoints.at and pretrain.checkpoints.archive name no "
+                "step before the last one (checkpoints that only keep retains are not probed)"
+            )
+            hint = "set pretrain.checkpoints.at, such as {log: 10}"
+            raise InputError(reason, keys=keys, hint=hint, code="missing")
 
     def _data(self, draft: Draft, place: Place) -> dict[str, Any]:
         section = draft.sections[place]

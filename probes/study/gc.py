@@ -31,7 +31,7 @@ from probes.stages.pretrain import root_of
 from probes.stages.probe import ProbeStage
 from probes.stages.shared_finetunes import left_places
 from probes.study.config import Keep
-from probes.study.record import LIST, named_stages, parents_in, read_record, studies_of
+from probes.study.record import LIST, STUDY, named_stages, parents_in, read_record, studies_of
 from probes.study.stage_folders import cell_stage, is_folder_name, stages_in
 from synthlang.errors import InputError
 from synthlang.files import TEMPORARY, read_json, remove_leftovers, write_json
@@ -83,7 +83,7 @@ def _users(folders: Iterable[Path], dry_run: bool, keep: str | None = None) -> I
     for root in dict.fromkeys(_root(folder, record) for folder, record in asked.items()):
         store = Store(root)
         with nullcontext() if dry_run else store.lock(*LIST):
-            listed = {folder.resolve(): read_record(folder) for folder in studies_of(root)}
+            listed = {folder.resolve(): _listed_record(folder) for folder in studies_of(root)}
             records = {**listed, **asked}
             parents = {stage: made_of for record in records.values() for stage, made_of in parents_in(record).items()}
             users = []
@@ -94,6 +94,15 @@ def _users(folders: Iterable[Path], dry_run: bool, keep: str | None = None) -> I
                 names = _with_ancestors(named_stages(record), parents, store)
                 users.append(User(folder, folder in asked, policy, has, names))
             yield store, users
+
+
+def _listed_record(folder: Path) -> dict[str, Any]:
+    try:
+        return read_record(folder)
+    except InputError as error:
+        found = error.inside()
+        found.hint = f"{error.hint.partition(', or ')[0]}, or delete {STUDY} if this study is no longer needed"
+        raise found from error
 
 
 def stores_of(folders: Iterable[Path]) -> list[Path]:

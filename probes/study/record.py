@@ -7,6 +7,7 @@ STORE/studies.json    the folders of all studies that use the store, so that a c
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -26,6 +27,8 @@ FORMAT = 2
 OTHER_FOLDER, OTHER_STORE = "name another folder with --out", "name another folder with --store"
 STORE_FORMAT = 3
 STUDY, STUDIES, STAGES, LOGS = "study.json", "studies.json", "stages", "logs"
+ARCHIVED = "kept"
+"""Key of the record of an archived study. It keeps its former name, so that earlier archives can be read."""
 KEYS = {"name", "fingerprint", "cells", "seconds", "config", "store"}
 LIST = "studies", "list"
 """Name of the lock on the list of the studies of a store."""
@@ -97,18 +100,30 @@ def read_record(folder: Path) -> dict[str, Any]:
     """Read the study.json of a folder.
 
     Raises:
-        InputError: The file is missing or cannot be read, is not the record of a study, or has another format.
+        InputError: The file is missing or cannot be read, is not the record of a study, has another format, or belongs
+            to an archived study.
     """
     path = folder / STUDY
     record = read_json(path)
-    if isinstance(record, dict) and "fingerprint" in record and record.get("format", 1) != FORMAT:
-        reason = f"has format {record.get('format', 1)}, but this version of synthlang reads format {FORMAT}"
-        hint = "use the version of synthlang that wrote this file, or run the study again in another folder"
-        raise InputError(reason, path, hint=hint, code="format")
+    if isinstance(record, dict) and "fingerprint" in record:
+        check_format(record, path)
+        if ARCHIVED in record:
+            reason = "is the record of an archived study, which has no store and no runs"
+            hint = "name the folder in which the study was run"
+            raise InputError(reason, path, hint=hint, code="unsupported")
     if not isinstance(record, dict) or not record.keys() >= KEYS:
         hint = "restore the file, or name another folder"
         raise InputError("is not the record of a study", path, hint=hint, code="format")
     return record
+
+
+def check_format(record: Mapping[str, Any], path: Path) -> None:
+    """Raise InputError if the record of a study in the file ``path`` has another format than FORMAT."""
+    if record.get("format") != FORMAT:
+        found = f"format {json.dumps(record['format'])}" if "format" in record else "no key 'format'"
+        reason = f"has {found}, but this version of synthlang reads format {FORMAT}"
+        hint = "use the version of synthlang that wrote this file, or run the study again in another folder"
+        raise InputError(reason, path, hint=hint, code="format")
 
 
 def parents_in(record: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:

@@ -53,6 +53,7 @@ from synthlang.references import as_written, resolved
 from synthlang.rng import key_of
 from synthlang.store import Store
 from synthlang.vocabulary import nothing_read
+from synthlang.wording import first_few
 
 DIGITS = 4
 Kept = tuple[str, TransferConfig, TaskModel, Fitted]  # one result of a search: label, settings, model, fit
@@ -452,9 +453,12 @@ class Transfer:
             if (reading := self.reading(name)) is not None:
                 reading.check(name, f"the tokenizer of {self.pretrained.name}")
             if unknown := self.task.unknown_labels(gold, self.labels[trained]):
-                labels = f"labels in the field {unknown[0]}" if unknown[0] else "labels"
-                reason = f"none of the {labels} occurs in training, so none of them could be predicted"
-                raise InputError(reason, name, hint="use the same names of labels in both sets", code="conflict")
+                field, labels = next(iter(unknown.items()))
+                of_field = f" of the field {field}" if field else ""
+                reason = f"none of its labels{of_field} occurs in the training set: {first_few(labels, 5)}"
+                hint = "use the same names of labels in both sets"
+                hint += "" if self.config.train_items is None else ", or raise or remove train_items"
+                raise InputError(reason, name, hint=hint, code="conflict")
             sums = self.main.stats(gold, self.task.majority(gold, gold)).sum(axis=0)
             if _nothing_counts(self.main, sums):
                 hint = "set score.metric to another metric, or use other items"

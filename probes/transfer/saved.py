@@ -57,7 +57,7 @@ def check_one_model(config: TransferConfig, has_own_parts: bool, architecture: s
         raise InputError(reason, keys="rotation", hint="set this key to null", code="conflict")
     if architecture == XLM:
         hint = "choose a model of another architecture"
-        raise InputError("saving a fine-tuned XLM model is not supported", hint=hint, code="unsupported")
+        raise InputError("a fine-tuned XLM model cannot be saved", hint=hint, code="unsupported")
     if has_own_parts:
-        reason = "saving a fine-tuned model with separate weights or embeddings for its languages is not supported"
+        reason = "a fine-tuned model with separate weights or embeddings for its languages cannot be saved"
         raise InputError(reason, hint="choose a model whose languages share all weights", code="unsupported")

@@ -427,9 +427,10 @@ def _further(
         try:
             reader = pretrained.reader_of(also.language, natural=name in own)
         except InputError as error:
-            place = "dev_also", str(number), "language"
-            hint = error.hint.replace(NATURAL, "give a natural language the key dev, with labelled items of its own")
-            raise InputError(error.reason, error.path, keys=place, hint=hint, code=error.code) from error
+            placed = error.inside("dev_also", str(number))
+            natural = "give a natural language the key dev, with labelled items of its own"
+            placed.hint = error.hint.replace(NATURAL, natural)
+            raise placed from error
         if name in own:
             batch = own[name].items(config.dev_items)
             items = ItemSet(batch, _readers(reader, reader, batch, None), batch.counts)

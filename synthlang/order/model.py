@@ -98,7 +98,7 @@ def read_model(path: Path) -> OrderModel:
         raise InputError(reason, path, hint=hint, code="format")
     if data.get("format") != FORMAT:
         found = data.get("format")
-        has = "has no key format" if found is None else f"has format {found}"
+        has = "has no key 'format'" if found is None else f"has format {found}"
         reason = f"{has}, but this version of synthlang reads format {FORMAT}"
         raise InputError(
             reason,

@@ -68,7 +68,7 @@ def _layers(given: ProbeInput) -> tuple[tuple[int, ...], tuple[int, ...], int]:
         InputError: The models differ in hidden size or in the number of layers, or do not read the layer of the
             figures.
     """
-    given.check_alike("distances")
+    given.check_alike()
     target, source = (tuple(sorted(given.layers(role))) for role in ROLES)
     shown = given.config.of(DistancesConfig).drawn(source, given.body("source").shape.layers)
     return target, source, source.index(shown)

@@ -96,7 +96,7 @@ def maps_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
 
 
 def _prepare(given: ProbeInput) -> _Measured:
-    given.check_alike("maps")
+    given.check_alike()
     layers = given.layers("target"), given.layers("source")
     config = given.config.of(MapsConfig)
     return _Measured(given, config, layers, read_dictionary(given), measured_text(given, config.sentences))

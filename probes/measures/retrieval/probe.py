@@ -86,8 +86,9 @@ def retrieval_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     """
     config, text, rows = given.config.of(RetrievalConfig), given.aligned.text, np.sort(given.measured)
     if len(rows) < 2:
-        told = "only one sentence pair is left to measure on, so no other sentence has wrong candidates"
-        raise InputError(told, keys="data.dev", hint="increase this number, or give more sentence pairs", code="range")
+        told = "only one sentence pair is left to measure on, but retrieval needs other sentences as wrong candidates"
+        hint = "increase data.dev, reduce data.test, or give more sentence pairs"
+        raise InputError(told, keys="data.dev", hint=hint, code="range")
     source = source_of(given, rows, report)
     tagged = text.right if config.tag_words == "parent" else text.left
     tags = None if text.unit == "subword" else tags_of(tagged, rows, config.parser, report)

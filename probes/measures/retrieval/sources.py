@@ -71,7 +71,7 @@ def source_of(given: ProbeInput, measured: NDArray[np.int64], report: Report = s
     config = given.config.of(RetrievalConfig)
     if config.static is not None:
         return _static(given, config.static, measured, report)
-    given.check_alike("retrieval")
+    given.check_alike()
     layers = list(zip(given.layers("target"), given.layers("source"), strict=True))
     sides = given.side("target"), given.side("source")
     rotation, facts = config.rotation, None

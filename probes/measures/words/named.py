@@ -83,7 +83,7 @@ def words_of_dictionary(given: ProbeInput, name: str, report: Report) -> ProbeRe
             transforms of a language work on tokens of another tokenizer.
     """
     sides = _candidates(given, "source"), _candidates(given, "target")
-    given.check_sizes("words")
+    given.check_sizes()
     pairs, counts, use = _pairs(user_path(name), sides, given.same_model)
     shared = _shared(sides) if given.same_model else np.zeros((0, 2), np.int64)
     names = given.name("source"), given.name("target")

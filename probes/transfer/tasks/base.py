@@ -193,8 +193,8 @@ class Task(ABC):
         and in question answering the beginning of the context, but no answers and no labels.
         """
 
-    def unknown_labels(self, gold: Sequence[Any], labels: Labels) -> list[str]:
-        """Return the fields of the gold values that have labels of which none is among ``labels``.
+    def unknown_labels(self, gold: Sequence[Any], labels: Labels) -> dict[str, list[str]]:
+        """Return the fields of the gold values that have labels of which none is among ``labels``, with these labels.
 
         Gold values without fields count as one field "". The result is empty for a task whose gold values are not
         labels (``predicts_labels``).
@@ -206,7 +206,7 @@ class Task(ABC):
                 names = [inner] if isinstance(inner, str) else inner
                 fields.setdefault(field_name, set()).update(names)
         found = {name: names - {NOTHING, OUTSIDE} for name, names in fields.items()}
-        return [name for name, names in found.items() if names and known.isdisjoint(names)]
+        return {name: sorted(names) for name, names in found.items() if names and known.isdisjoint(names)}
 
     def check_length(self, bert: bool) -> None:  # noqa: B027  most tasks read rows of any length
         """Raise InputError if rows of the configured length cannot hold any input of the task.
