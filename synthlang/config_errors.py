@@ -40,6 +40,8 @@ MUST = {
     "list": "be a list",
     "tuple": "be a list",
     "date": "be a date such as 2026-01-31",
+    "dict": "be a mapping",
+    "mapping": "be a mapping",
 }
 """Rule of each kind of value, by the first word of the type of a pydantic error, such as ``int_type``."""
 SECTION = "be a section of keys"

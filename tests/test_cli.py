@@ -193,6 +193,7 @@ WRONG = [
     ("probe run --probe cca", "--probe: unknown probe 'cca'; choose from words, "),
     ("transfer full", "full is not a pretraining run, so its languages are not known"),
     ("transfer run --set fine_tune.epoch=1", "transfer: fine_tune.epoch: unknown key; did you mean epochs?"),
+    ("transfer out", "out: is a study, not a model; give "),
     ("report out store", "store: is not a study folder"),
     ("findings new", "new: has no folder 'studies' with an archived study"),
     ("findings new --archive store", "store: is not a study folder"),

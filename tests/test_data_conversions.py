@@ -170,6 +170,12 @@ REFUSALS = [
         ("a:1 partition", "unknown"),
     ),
     ({"kind": "pairs", "left": "a", "right": "b"}, {"a": b"x\ny\n", "b": b"x\n"}, ("a:2", "damaged")),
+    ({"kind": "pairs", "left": "a", "right": "b"}, {"a": b"x\n\xe9\n", "b": b"x\ny\n"}, ("a:2", "format")),
+    (
+        {"kind": "columns", "splits": {"train": "a"}, "tag": 2},
+        {"a": b"Ann B-PER\n" * 2000 + b"\xe9 O\n"},
+        ("a:2001", "format"),
+    ),
     ({**CASES[6][0], "left": "three"}, CASES[6][1], ("a:1", "missing")),
     ({"kind": "vectors", "file": "a", "words": 3}, CASES[7][1], ("a:4", "damaged")),
     ({"kind": "vectors", "file": "a"}, {"a": b"the 1 2 3\n"}, ("a:1", "format")),

@@ -97,6 +97,19 @@ def test_a_search_that_is_stopped_goes_on(study, found, tmp_path, monkeypatch):
     assert sorted(told[0]) == sorted(told[1])
 
 
+@pytest.mark.parametrize("every", [0, 2])
+def test_a_finished_run_without_perplexity_has_to_be_deleted(every, study, found, tmp_path, monkeypatch):
+    monkeypatch.setattr(search, "read_metrics", lambda path: [])
+    grid = {"product": {"pretrain.optimizer.learning_rate": [1e-2], "pretrain.language": ["trans"]}}
+    (tmp_path / "s.yaml").write_text(yaml.safe_dump(changed(TINY, grid=grid, pretrain__validation__every=every)))
+    options = SearchOptions(store=study.parent / "store", trials=1)
+    (trial,) = search_study(tmp_path / "s.yaml", tmp_path / "search", options)
+    place, reason = trial.user_attrs["error"].split(": ", maxsplit=1)
+    assert place == str(options.store / trial.user_attrs["stage"])
+    assert "has no perplexity at step 12" in reason and "delete this folder" in reason
+    assert ("pretrain.validation.every" in reason) == (every == 0)
+
+
 def test_a_run_stops_at_a_step(tmp_path):
     config = parse(PretrainConfig, {**PRETRAIN, "steps": 12, "log_every": 5, "checkpoints": {"every": 10}})
     flag = Flag()

@@ -272,8 +272,10 @@ def check_weights(stages: Sequence[Stage], done: Collection[str], store: Store) 
             if _reads_lost(stage, lost[parent.key]):
                 less = ""
                 if isinstance(stage, ProbeStage) and lost[parent.key] == "final":
-                    key = "words.checkpoints to false" if stage.step is None else "checkpoints to selected"
-                    less = f", or set probes.{stage.name}.{key}"
+                    settings = [] if stage.step is None else [f"probes.{stage.name}.checkpoints to selected"]
+                    if "words" in stage.config.probes:
+                        settings.append(f"probes.{stage.name}.words.checkpoints to false")
+                    less = f", or set {' and '.join(settings)}"
                 raise InputError(
                     f"{stage.label} needs weights that synthlang gc deleted (policy {lost[parent.key]})",
                     run,

@@ -201,7 +201,7 @@ class Search:
         trial.set_user_attr(STAGE, f"pretrain-{runs[-1].key}")
         try:
             for run in runs[:-1]:
-                self._train(run, None, stop, report)
+                self._train(run, None, stop, report, "init_from")
             steps = runs[-1].config.steps
             for step in (*self.options.rungs(steps), steps):
                 perplexity = self._train(runs[-1], step if step < steps else None, stop, report)
@@ -218,8 +218,12 @@ class Search:
             raise
         return perplexity
 
-    def _train(self, stage: PretrainStage, until: int | None, stop: Flag, report: Report) -> float:
+    def _train(
+        self, stage: PretrainStage, until: int | None, stop: Flag, report: Report, section: str = "pretrain"
+    ) -> float:
         """Train a run up to the step ``until``, or to the end for None. Return the perplexity at this step.
+
+        ``section`` is the section of the study that has the settings of the run.
 
         Raises:
             InputError: The run cannot be trained, or its perplexity at this step is missing or not finite.
@@ -245,10 +249,13 @@ class Search:
                     raise
         value = found()
         if value is None:
-            hint = "set pretrain.validation.every so that this step is measured"
-            raise InputError(f"{stage.label} has no perplexity at step {at}", hint=hint, code="missing")
+            hint = f"set {section}.validation.every to a number above 0, and delete this folder"
+            if stage.config.validation.every:  # without a dev split, or trained earlier without validation
+                language = stage.config.all_languages[0].name
+                hint = f"delete this folder, and give {language} a source with a dev split if it has none"
+            raise InputError(f"{stage.label} has no perplexity at step {at}", log.parent, hint=hint, code="missing")
         if not math.isfinite(value):
-            hint = "remove the cause from the grid, for example a high pretrain.optimizer.learning_rate"
+            hint = f"remove the cause from the study, for example a high {section}.optimizer.learning_rate"
             raise InputError(f"{stage.label} has the perplexity {value} at step {at}", hint=hint, code="failed")
         return value
 

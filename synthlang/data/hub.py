@@ -240,4 +240,4 @@ def _refused(source: HubFiles, status: int) -> InputError:
 def _unreachable(source: HubFiles, error: Exception) -> InputError:
     why = next((line for line in str(error.__cause__ or error).splitlines() if line.strip()), type(error).__name__)
     hint = f"check the connection, the proxy and HF_ENDPOINT, and run the same command again; {FOLDER}"
-    return InputError(f"cannot be downloaded: {why}", source.address, hint=hint, code="failed")
+    return InputError(f"cannot be downloaded: {why.rstrip('.')}", source.address, hint=hint, code="failed")

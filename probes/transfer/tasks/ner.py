@@ -52,6 +52,7 @@ class Ner(TagTask):
         tags = span_tags(train.corpus.columns["ner"], self.has_gold(train.corpus))
         if len(tags) == 1:
             hint = "use training items with tags such as B-PER in the column ner"
+            hint += "" if self.config.train_items is None else ", or increase train_items"
             raise InputError("the training set has no entities", hint=hint, code="empty")
         return {"tags": tags}
 

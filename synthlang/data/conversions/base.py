@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import IO, Any
@@ -16,7 +16,7 @@ from synthlang.config import StrictModel
 from synthlang.data.archives import copy_members
 from synthlang.data.sources import ANEW, OTHER
 from synthlang.errors import InputError
-from synthlang.files import reading, writing
+from synthlang.files import read_lines, writing
 from synthlang.progress import Report, silent
 from synthlang.sources.splits import NAMES, split_of
 
@@ -171,8 +171,8 @@ def opened(path: Path) -> Iterator[Iterator[str]]:
     Raises:
         InputError: The file is missing, cannot be read or is not UTF-8.
     """
-    with reading(path), path.open(encoding="utf-8-sig", newline="\n") as handle:
-        yield (line.rstrip("\r\n") for line in handle)
+    with closing(read_lines(path)) as lines:
+        yield (line for _, line in lines)
 
 
 def rows(paths: Sequence[Path], columns: Sequence[str], report: Report = silent) -> Iterator[tuple[Any, ...]]:
