@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import IO, Any
@@ -171,8 +171,7 @@ def opened(path: Path) -> Iterator[Iterator[str]]:
     Raises:
         InputError: The file is missing, cannot be read or is not UTF-8.
     """
-    with closing(read_lines(path)) as lines:
-        yield (line for _, line in lines)
+    yield (line for _, line in read_lines(path))
 
 
 def rows(paths: Sequence[Path], columns: Sequence[str], report: Report = silent) -> Iterator[tuple[Any, ...]]:
