@@ -312,7 +312,9 @@ def test_a_model_of_hugging_face(tmp_path, kind):
     assert refused(open_pretrained, folder, "d e", natural=True) == ("language", "format")
 
 
-@pytest.mark.parametrize(("language", "code", "is_there"), [("fr", "unknown", False), ("en", "conflict", True)])
+@pytest.mark.parametrize(
+    ("language", "code", "is_there"), [("fr", "unknown", False), ("enn", "unknown", True), ("en", "conflict", True)]
+)
 def test_a_natural_language_of_the_run_without_items_of_its_own_has_a_hint(language, code, is_there):
     own = [{"source": MINI, "language": "parent"}, {"name": "en", "source": f"{MINI}&seed=1", "language": "parent"}]
     config = parse(PretrainConfig, changed(PRETRAIN, language=None, languages=own, objective={"kind": "mlm"}))

@@ -277,10 +277,11 @@ def _unknown_language(wanted: str, names: list[str], derived: list[str], error: 
     """
     reason = f"the run has no language {wanted!r}" + (f", and {error.reason}" if set("+:@") & set(wanted) else "")
     choice = f"choose from {first_few(derived, SHOWN)}, or " if derived else ""
-    hint = f"{did_you_mean(wanted, [*names, *entries('derived')])}{choice}{error.hint.rpartition('? ')[2]}"
-    has_natural = len(names) > 1 + len(derived)
+    similar = did_you_mean(wanted, [*names, *entries("derived")])
+    hint = f"{similar}{choice}{error.hint.rpartition('? ')[2]}"
+    is_natural = similar in {f"did you mean {name}? " for name in names[1:] if name not in derived}
     found = InputError(reason, keys="language", hint=hint, code="unknown")
-    return found.with_hint(NATURAL if has_natural else "")
+    return found.with_hint(NATURAL if is_natural else "")
 
 
 def named_language(name: str, natural: bool) -> Language:
