@@ -158,7 +158,9 @@ def test_a_stream_that_breaks_off_is_one_line_and_goes_on_later(tmp_path, monkey
         patch.setattr(datasets.IterableDataset, "iter", broken)
         error = refusal(export_language, open_source(spec), LANGUAGE, out, source_name="x")
     assert isinstance(error, DiskError)
-    assert str(error).startswith(f"hf:{tmp_path / 'd'}: the data set cannot be read to its end: the network is gone;")
+    assert str(error).startswith(
+        f"hf:{tmp_path / 'd'}: the data set cannot be read to its end: the network is gone and more;"
+    )
     assert len(list((tmp_path / ".partial-out" / "done").glob("*.json"))) == 3
     export_language(open_source(spec), LANGUAGE, out, source_name="x")
     assert digest(out) == digest(whole)

@@ -269,7 +269,7 @@ def nothing_needed(monkeypatch):
         monkeypatch.setattr(name, stub)
     monkeypatch.setattr(
         "probes.transfer.splits._Opener.split",
-        lambda _, spec, name: Split(cast(Any, Anything(spec.partition("#")[0])), name),
+        lambda _, spec, name, *keys, **kept: Split(cast(Any, Anything(spec.partition("#")[0])), name),
     )
 
 
