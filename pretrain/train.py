@@ -113,7 +113,6 @@ def run(
     from pretrain.threads import threads_for, use_threads
     from synthlang.catalogue import run_folder
     from synthlang.config import load
-    from synthlang.errors import InputError
     from synthlang.smoke import NOTE, smaller, smoke_path
 
     folder = out or run_folder(config_path)
@@ -129,28 +128,28 @@ def run(
         pretrain(config, folder, report=report, say=say, stop=stop)
         return [f"run folder: {folder}  ·  models: {folder / 'export'}"]
 
-    try:
-        return with_progress(work, f" of {config.steps}")
-    except InputError as error:
-        if error.keys:
-            raise error.inside(path=config_path) from error
-        raise
+    return with_progress(work, config_path, f" of {config.steps}")
 
 
-def with_progress(work: Callable[[Report, Say, Flag], list[str]], of_steps: str = "") -> int:
+def with_progress(work: Callable[[Report, Say, Flag], list[str]], config_path: Path, of_steps: str = "") -> int:
     """Run ``work`` with progress bars and a handler of SIGTERM, and show the lines that ``work`` returns.
 
     Only the main process of a launch shows progress and messages.
 
     Args:
         work: Function of (report, say, stop), which show progress, show a message, and request an early end.
+        config_path: The config, which becomes the path of an error that has only keys.
         of_steps: Text after the step in the message about a stopped run, such as `` of 1000``.
 
     Returns:
         The exit code: 0, or 143 after SIGTERM.
+
+    Raises:
+        InputError: ``work`` raises it.
     """
     from pretrain.devices import process_state
     from pretrain.stopping import EXIT_CODE, Stopped, on_sigterm
+    from synthlang.errors import InputError
     from synthlang.progress import Display, silent, unheard
 
     is_main = process_state().is_main_process
@@ -161,6 +160,8 @@ def with_progress(work: Callable[[Report, Say, Flag], list[str]], of_steps: str 
         except Stopped as stopped:
             say(f"stopped at step {stopped}{of_steps} with a checkpoint; run the same command again to continue")
             return EXIT_CODE
+        except InputError as error:
+            raise (error.inside(path=config_path) if error.keys else error) from error
         for line in lines:
             say(line)
     return 0

@@ -335,6 +335,16 @@ def _check_tokens(language: Language, vocabulary: Vocabulary) -> None:
         raise InputError(reason, hint=hint, code="missing")
 
 
+class UnknownLanguageError(InputError):
+    """Error for a name that is neither made of short names nor an entry of the catalogue.
+
+    Attributes:
+        remedy: The hint without the suggestion of a similar name.
+    """
+
+    remedy = ""
+
+
 def parse_language(spec: str | dict[str, Any]) -> Language:
     """Return a language by its name, from a YAML file or from a mapping.
 
@@ -343,7 +353,8 @@ def parse_language(spec: str | dict[str, Any]) -> Language:
     word after an @ is the main option: a script, an order model, a window. Either may come first.
 
     Raises:
-        InputError: The name is unknown, the file cannot be read, or a setting is wrong.
+        UnknownLanguageError: The name is unknown.
+        InputError: The file cannot be read, or a setting is wrong.
     """
     if isinstance(spec, dict):
         return parse(Language, spec)
@@ -410,10 +421,13 @@ def _from_catalogue(spec: str, part: str) -> Language:
         hint = f"write a YAML file with all transforms; synthlang configs derived {entry} prints those of {entry}"
         raise InputError(reason, f"language {spec}", hint=hint, code="unsupported")
     reason = f"{part!r} is neither a short name ({', '.join(SHORT_NAMES)}), an entry of the catalogue nor a YAML file"
-    hint = f"{did_you_mean(spec, names('derived'))}write a name such as trans+inv or trans:0.5, or name a .yaml file"
+    similar = did_you_mean(spec, names("derived"))
+    remedy = "write a name such as trans+inv or trans:0.5, or name a .yaml file"
     if (kind := re.split("[:@]", part)[0]) in KINDS:
-        hint = f"write a YAML file with a transform of kind {kind}"
-    raise InputError(reason, f"language {spec}", hint=hint, code="unknown")
+        similar, remedy = "", f"write a YAML file with a transform of kind {kind}"
+    error = UnknownLanguageError(reason, f"language {spec}", hint=f"{similar}{remedy}", code="unknown")
+    error.remedy = remedy
+    raise error
 
 
 def beside(data: dict[str, Any], folder: Path) -> dict[str, Any]:

@@ -49,7 +49,6 @@ def adjust_command(
     from pretrain.train import with_progress
     from synthlang.catalogue import load_yaml
     from synthlang.config import override, parse
-    from synthlang.errors import InputError
     from synthlang.files import read_json
     from synthlang.smoke import NOTE, smaller, smoke_path
 
@@ -69,9 +68,4 @@ def adjust_command(
         lines = [f"distance of {name}: {before:.3f} → {after:.3f}" for name, (before, after) in moved.items()]
         return [*lines, f"adjusted model: {out / 'export'}"]
 
-    try:
-        return with_progress(work)
-    except InputError as error:
-        if error.keys:
-            raise error.inside(path=config_path) from error
-        raise
+    return with_progress(work, config_path)

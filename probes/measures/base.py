@@ -23,6 +23,7 @@ class ProbeSettings(StrictModel):
             unknown, cannot be opened or lacks the split.
         measures: The numbers of the result that become rows of the table of measurements.
         reads_sentences: True if the probe needs sentence pairs.
+        compares_vectors: True if the probe needs models with the same hidden size.
     """
 
     title: ClassVar[str]
@@ -31,6 +32,7 @@ class ProbeSettings(StrictModel):
     check: ClassVar[str] = ""
     measures: ClassVar[Tree] = {}
     reads_sentences: ClassVar[bool] = True
+    compares_vectors: ClassVar[bool] = False
 
     def check_installed(self) -> None:
         """Raise InputError if the settings need an optional package that is missing."""

@@ -24,8 +24,6 @@ from synthlang.store import Store
 from synthlang.wording import enumerated
 
 ROLES: tuple[Role, Role] = ("target", "source")  # left and right of the sentence pairs
-COMPARE_VECTORS = "distances", "maps", "retrieval", "words"
-"""Probes that need models with the same hidden size."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +173,7 @@ class ProbeInput:
         if source.hidden != target.hidden:
             told = f"has the hidden size {target.hidden}, but the first model has {source.hidden}"
             hint = "choose two models with the same hidden size"
-            compared = [name for name in self.config.probes if name in COMPARE_VECTORS]
+            compared = [name for name, settings in self.config.chosen().items() if settings.compares_vectors]
             if len(compared) < len(self.config.probes):
                 hint += f", or remove the probe{'s' * (len(compared) > 1)} {enumerated(compared)}"
             raise InputError(told, keys="model2", hint=hint, code="conflict")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
@@ -14,7 +15,7 @@ from synthlang.catalogue import names as entries
 from synthlang.config import load
 from synthlang.errors import InputError, did_you_mean
 from synthlang.files import no_such, read_json, safe_name, user_path
-from synthlang.language import PARENT, Language, parse_language
+from synthlang.language import PARENT, Language, UnknownLanguageError, parse_language
 from synthlang.wording import first_few
 
 SHOWN = 20
@@ -250,10 +251,10 @@ def requested_language(config: PretrainConfig, wanted: str | None, natural: bool
         raise InputError(reason, keys="language", hint=NATURAL, code="conflict")
     try:
         return parse_language(wanted)
-    except InputError as error:
-        if error.code != "unknown" or error.keys:
-            raise error.inside("language") from error
+    except UnknownLanguageError as error:
         raise _unknown_language(wanted, names, list(derived), error) from error
+    except InputError as error:
+        raise error.inside("language") from error
 
 
 def language_of(wanted: str | None, run: PretrainConfig) -> Language:
@@ -266,7 +267,7 @@ def language_of(wanted: str | None, run: PretrainConfig) -> Language:
     return run.all_languages[found].language if isinstance(found, int) else found
 
 
-def _unknown_language(wanted: str, names: list[str], derived: list[str], error: InputError) -> InputError:
+def _unknown_language(wanted: str, names: list[str], derived: list[str], error: UnknownLanguageError) -> InputError:
     """Return the error for a language that is neither a language of the run nor a spec.
 
     Args:
@@ -277,10 +278,10 @@ def _unknown_language(wanted: str, names: list[str], derived: list[str], error: 
     """
     reason = f"the run has no language {wanted!r}" + (f", and {error.reason}" if set("+:@") & set(wanted) else "")
     choice = f"choose from {first_few(derived, SHOWN)}, or " if derived else ""
-    similar = did_you_mean(wanted, [*names, *entries("derived")])
-    hint = f"{similar}{choice}{error.hint.rpartition('? ')[2]}"
-    is_natural = similar in {f"did you mean {name}? " for name in names[1:] if name not in derived}
-    found = InputError(reason, keys="language", hint=hint, code="unknown")
+    near = get_close_matches(wanted, [*names, *entries("derived")], 1)
+    similar = f"did you mean {near[0]}? " if near else ""
+    found = InputError(reason, keys="language", hint=f"{similar}{choice}{error.remedy}", code="unknown")
+    is_natural = bool(near) and near[0] in names[1:] and near[0] not in derived
     return found.with_hint(NATURAL if is_natural else "")
 
 
@@ -294,5 +295,5 @@ def named_language(name: str, natural: bool) -> Language:
     try:
         return Language(name=safe_name(name, "language name")) if natural else parse_language(name)
     except InputError as error:
-        is_unknown = error.code == "unknown" and not error.keys
-        raise error.with_hint("" if natural or not is_unknown else NATURAL).inside("language") from error
+        is_unknown = isinstance(error, UnknownLanguageError)
+        raise error.with_hint(NATURAL if is_unknown else "").inside("language") from error

@@ -42,6 +42,8 @@ POLICIES: tuple[str, ...] = get_args(Keep)
 """Policies, ordered from the one that keeps most."""
 CONFIG = "config.yaml"
 """File of a run with its settings, which name the model that the run starts from."""
+UNNEEDED = f"delete {STUDY} if this study is no longer needed"
+"""Remedy for another study of the store whose record cannot be read."""
 GONE = "unused-"
 """Prefix of the folder of a stage that is being deleted. The new name keeps studies from using a partial stage."""
 
@@ -83,7 +85,7 @@ def _users(folders: Iterable[Path], dry_run: bool, keep: str | None = None) -> I
     for root in dict.fromkeys(_root(folder, record) for folder, record in asked.items()):
         store = Store(root)
         with nullcontext() if dry_run else store.lock(*LIST):
-            listed = {folder.resolve(): _listed_record(folder) for folder in studies_of(root)}
+            listed = {folder.resolve(): read_record(folder, UNNEEDED) for folder in studies_of(root)}
             records = {**listed, **asked}
             parents = {stage: made_of for record in records.values() for stage, made_of in parents_in(record).items()}
             users = []
@@ -94,15 +96,6 @@ def _users(folders: Iterable[Path], dry_run: bool, keep: str | None = None) -> I
                 names = _with_ancestors(named_stages(record), parents, store)
                 users.append(User(folder, folder in asked, policy, has, names))
             yield store, users
-
-
-def _listed_record(folder: Path) -> dict[str, Any]:
-    try:
-        return read_record(folder)
-    except InputError as error:
-        found = error.inside()
-        found.hint = f"{error.hint.partition(', or ')[0]}, or delete {STUDY} if this study is no longer needed"
-        raise found from error
 
 
 def stores_of(folders: Iterable[Path]) -> list[Path]:

@@ -96,8 +96,8 @@ def relative(path: Path, start: Path) -> str:
     return os.path.relpath(path.resolve(), start.resolve())
 
 
-def read_record(folder: Path) -> dict[str, Any]:
-    """Read the study.json of a folder.
+def read_record(folder: Path, otherwise: str = "name another folder") -> dict[str, Any]:
+    """Read the study.json of a folder. ``otherwise`` is the remedy in errors if the file cannot be restored.
 
     Raises:
         InputError: The file is missing or cannot be read, is not the record of a study, has another format, or belongs
@@ -112,7 +112,7 @@ def read_record(folder: Path) -> dict[str, Any]:
             hint = "name the folder in which the study was run"
             raise InputError(reason, path, hint=hint, code="unsupported")
     if not isinstance(record, dict) or not record.keys() >= KEYS:
-        hint = "restore the file, or name another folder"
+        hint = f"restore the file, or {otherwise}"
         raise InputError("is not the record of a study", path, hint=hint, code="format")
     return record
 

@@ -28,8 +28,8 @@ from synthlang.wording import plural
 FORMAT = 5  # raise when the same settings give other scores
 SEARCHED = ("fine_tune", "head", "features")
 """Sections whose keys a search may have."""
-_Rule = tuple[str, str, str]
-"""The key, the reason and the hint of an error."""
+_Rule = tuple[str, str, str] | tuple[str, str, str, Code]
+"""The key, the reason and the hint of an error, and its code if it is not ``conflict``."""
 
 
 def _known_task(name: str) -> str:
@@ -372,10 +372,10 @@ class TransferConfig(StrictModel):
         Raises:
             InputError: The settings break a rule.
         """
-        for (key, reason, hint), is_wrong in (self._rules_of_models() | self._rules_of_sets()).items():
+        for rule, is_wrong in (self._rules_of_models() | self._rules_of_sets()).items():
             if is_wrong:
-                code: Code = "no_effect" if reason.startswith("has no effect") else "conflict"
-                raise InputError(reason, keys=key, hint=hint, code=code)
+                key, reason, hint = rule[:3]
+                raise InputError(reason, keys=key, hint=hint, code=rule[3] if len(rule) == 4 else "conflict")
         return self
 
     def _rules_of_models(self) -> dict[_Rule, object]:
@@ -423,7 +423,7 @@ class TransferConfig(StrictModel):
             ("tested_on", f"{self.tested_on} needs a dev set of the target language", "set target.dev"): (
                 self.tested_on != "test" and no_dev
             ),
-            ("dev_also", "has no effect unless chosen_by is mean", "set chosen_by to mean"): (
+            ("dev_also", "has no effect unless chosen_by is mean", "set chosen_by to mean", "no_effect"): (
                 self.dev_also and self.chosen_by != "mean"
             ),
             (

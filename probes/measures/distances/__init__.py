@@ -34,6 +34,7 @@ class DistancesConfig(ProbeSettings):
         "related pair is closer than every unrelated pair."
     )
     run: ClassVar[str] = "probes.measures.distances.probe:distances_probe"
+    compares_vectors: ClassVar[bool] = True
     measures: ClassVar[Tree] = MEASURES
 
     before: dict[str, ModelName] = Field(default_factory=dict)

@@ -37,6 +37,7 @@ class MapsConfig(FitSettings, ProbeSettings):
         "orthogonal map is fitted on some sentences and measured on others."
     )
     run: ClassVar[str] = "probes.measures.maps.probe:maps_probe"
+    compares_vectors: ClassVar[bool] = True
     measures: ClassVar[Tree] = MEASURES
 
     supervision: tuple[Supervision, ...] = Field(default=SUPERVISIONS, min_length=1)

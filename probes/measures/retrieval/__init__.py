@@ -43,6 +43,7 @@ class RetrievalConfig(ProbeSettings):
         "the word that they are aligned with in the translation of their sentence (Cao et al. 2020)."
     )
     run: ClassVar[str] = "probes.measures.retrieval.probe:retrieval_probe"
+    compares_vectors: ClassVar[bool] = True
     measures: ClassVar[Tree] = MEASURES
 
     variants: tuple[Variant, ...] = Field(default=("context", "types"), min_length=1)

@@ -44,6 +44,7 @@ class WordsConfig(ProbeSettings):
     run: ClassVar[str] = "probes.measures.words.probe:words_probe"
     measures: ClassVar[Tree] = WORDS
     reads_sentences: ClassVar[bool] = False
+    compares_vectors: ClassVar[bool] = True
 
     bands: tuple[int, ...] = (100, 1000, 5000)
     """Last frequency rank of each band of words. Words of higher rank numbers form one more band."""
