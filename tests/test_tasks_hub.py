@@ -78,7 +78,7 @@ def test_matched_splits_and_the_usual_names_before_them(tmp_path):
     from synthlang.tasks.pairs import HubPairs
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("synthlang.tasks.pairs.load_data", lambda name: loaded)
+        patch.setattr("synthlang.tasks.base.load_data", lambda name: loaded)
         assert only(HubPairs("glue:mnli"), "dev").strings(0) == ["validation_matched"]
         loaded["dev"] = loaded["train"]
         assert only(HubPairs("glue:mnli"), "dev").strings(0) == ["train"]
@@ -202,7 +202,7 @@ def test_no_row_at_all(tmp_path):
 
     loaded = {s: datasets.Dataset.from_dict(c, datasets.Features(GLUE)) for s, c in (("train", PAIRS), ("test", empty))}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("synthlang.tasks.pairs.load_data", lambda name: loaded)
+        patch.setattr("synthlang.tasks.base.load_data", lambda name: loaded)
         assert refused(HubPairs, "x") == ("nli:hf:x test", "empty")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +17,16 @@ from synthlang.files import user_path
 from synthlang.fingerprint import fingerprint
 from synthlang.sources import open_source
 from synthlang.sources.base import BATCH_SENTENCES, check_split, nothing_in
-from synthlang.sources.hub_data import digest_values, rows_of
+from synthlang.sources.hub_data import (
+    STRINGS,
+    by_split,
+    digest_values,
+    dtype_of,
+    load_data,
+    name_and_options,
+    no_columns,
+    rows_of,
+)
 from synthlang.sources.limited import LIMIT, without_limit
 from synthlang.sources.mini_english import MiniEnglish
 from synthlang.sources.segmentation import SegmentedText, split_words
@@ -190,6 +199,8 @@ class ReadTask(GroupTask):
     line or row raises an InputError when it is read.
     """
 
+    scheme: ClassVar[str]
+    """Scheme of the task, as in ``nli:PATH``."""
     item: str
     """Name of an item in messages, such as "labelled pair"."""
     cjk: str | None = None
@@ -224,7 +235,6 @@ class FileTask(ReadTask):
     """A task in text files.
 
     Args:
-        scheme: Scheme of the task, for messages.
         spec: ``PATH[?option&…]``, a file or a folder with a file for each split.
 
     Attributes:
@@ -239,10 +249,10 @@ class FileTask(ReadTask):
     own_options: ClassVar[tuple[str, ...]] = ()
     """Names of the options of this task besides the options of all tasks in files, as in ``PATH?name=value``."""
 
-    def __init__(self, scheme: str, spec: str) -> None:
+    def __init__(self, spec: str) -> None:
         path, self.options = path_options(spec, (*OPTIONS, *self.own_options))
         self.normalise, self.cjk = self.options.pop(NORMALISE, None), self.options.pop(CJK, None)
-        self.name, self.path = f"{scheme}:{path}", user_path(path)
+        self.name, self.path = f"{self.scheme}:{path}", user_path(path)
         self.files = self._find()
         self.splits = tuple(self.files)
         self._check_usable()
@@ -260,9 +270,56 @@ class FileTask(ReadTask):
 
 
 class HubTask(ReadTask):
-    """A task in a data set of the hub or in a local folder with plain texts. ``_data`` has the rows of each split."""
+    """A task in a data set of the hub or in a local folder with plain texts.
 
-    _data: dict[str, Any]
+    A subclass finds its ``_columns``. ``_data`` has the rows of each split.
+
+    Args:
+        name: ``NAME[:CONFIG]`` of the hub, or a local folder, with options after it (``?normalise=NFC``).
+
+    Raises:
+        InputError: An option is wrong, or the data set cannot be loaded, lacks columns, or has no usable item.
+    """
+
+    known_options: ClassVar[tuple[str, ...]] = (NORMALISE, CJK)
+    other_splits: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """Our split for each unusual name in a data set (see ``by_split``)."""
+    _columns: dict[str, str]
+    """The column of each part of an item that the data set has."""
+
+    def __init__(self, name: str) -> None:
+        name, self.options = name_and_options(name, self.known_options, f"{self.scheme}:hf")
+        self.name = f"{self.scheme}:hf:{name}"
+        self.normalise, self.cjk = self.options.get(NORMALISE), self.options.get(CJK)
+        self._data: dict[str, Any] = by_split(load_data(name), f"hf:{name}", self.other_splits)
+        self.splits = tuple(self._data)
+        self._features: Mapping[str, Any] = next(iter(self._data.values())).features
+
+    def _find_columns(
+        self, names: Mapping[str, Sequence[str]], needed: Mapping[str, str], numbers: Container[str]
+    ) -> dict[str, str]:
+        """Return the column of each part of an item that the data set has, in the order of ``names``.
+
+        Args:
+            names: The usual names of the column of each part.
+            needed: The parts that must have a column, with their descriptions for the error.
+            numbers: Parts whose column may hold integers. All others are texts.
+
+        Raises:
+            InputError: A required column is missing or has another type. The error lists the columns.
+        """
+        places = {column.strip().lower(): column for column in reversed(list(self._features))}
+        found = {}
+        for part, usual in names.items():
+            kinds = (*STRINGS, "int", "uint") if part in numbers else STRINGS
+            known = (places.get(n, "") for n in (*usual, *(("idx",) if part == "id" else ())))
+            column = next((c for c in known if (dtype_of(self._features.get(c)) or "").startswith(kinds)), None)
+            if column is not None:
+                found[part] = column
+            elif part in needed:
+                wanted = f"a column for the {needed[part]} ({' or '.join(usual)})"
+                raise no_columns(self.name, wanted, self._features)
+        return found
 
     def size(self, split: str) -> int | None:
         return len(self._data[split]) if split in self._data else None
@@ -275,15 +332,38 @@ class HubTask(ReadTask):
         except InputError as error:
             raise error.inside(split, path=self.name) from error
 
-    def _values(self, split: str, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of a split, with values in the order of ``columns``."""
+    def _parts(self, split: str) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Yield the number of each row of a split, from 0, and the values of the row by the part of an item."""
         with self._placed(split):
-            yield from rows_of(self._data[split], columns)
+            for number, values in enumerate(rows_of(self._data[split], list(self._columns.values()))):
+                yield number, dict(zip(self._columns, values, strict=True))
 
-    def _digest(self, split: str, columns: Sequence[str]) -> str:
-        """Return the hash of the values of a split (see ``digest_values``)."""
-        with self._placed(split):
-            return digest_values(self._data[split], columns)
+    def _digests(self) -> dict[str, str]:
+        """Return the hash of the values that are read of each split (see ``digest_values``)."""
+        found = {}
+        for split, data in self._data.items():
+            with self._placed(split):
+                found[split] = digest_values(data, list(self._columns.values()))
+        return found
+
+
+def opener(
+    files: Callable[[str], TaskSet], hub: Callable[[str], TaskSet], grammar: Callable[[MiniEnglish], TaskSet]
+) -> Callable[[str, str], TaskSet]:
+    """Return the function that opens a task, given its scheme and the text after the colon of its spec.
+
+    Args:
+        files: Opens files, given a path with options.
+        hub: Opens a data set, given the text after ``hf:``.
+        grammar: Opens the built-in grammar.
+    """
+
+    def opened(_: str, rest: str) -> TaskSet:
+        if rest.startswith("builtin:"):
+            return grammar(built_in(rest))
+        return hub(rest.removeprefix("hf:")) if rest.startswith("hf:") else files(rest)
+
+    return opened
 
 
 def built_in(spec: str) -> MiniEnglish:

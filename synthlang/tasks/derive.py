@@ -140,31 +140,38 @@ def _moved(answers: Answers, rewrite: Rewrite, corpus: Corpus, counts: Counter[s
     return Answers(answers.item[whole], low[whole], high[whole] + 1)
 
 
-class DerivedTask(TaskSet):
-    """A task whose items are all derived in a bound language (see ``bind_language``)."""
+class _Wrapped(TaskSet):
+    """A task with the items of another task in a changed form."""
 
-    def __init__(self, task: TaskSet, language: Language) -> None:
-        task = with_columns(task, language.requires)
-        self.task, self.language = task, language
-        self.name, self.kind, self.fields = f"{task.name} in {language.name}", task.kind, task.fields
+    def __init__(self, task: TaskSet) -> None:
+        self.task = task
+        self.name, self.kind, self.fields = task.name, task.kind, task.fields
         self.tags, self.label_name, self.licence = task.tags, task.label_name, task.licence
         self.splits, self.left_out, self.columns = task.splits, task.left_out, task.columns
-
-    @cached_property
-    def fingerprint(self) -> str:
-        return fingerprint("derived-task", task=self.task.fingerprint, language=self.language.fingerprint)
 
     @property
     def labels(self) -> tuple[str, ...]:
         return self.task.labels
 
     def size(self, split: str) -> int | None:
-        """Return the approximate size of the task, including items that the language leaves out, or None if unknown.
+        """Return the approximate size of the whole task, including items that are left out, or None if unknown.
 
         Raises:
             InputError: A task of the built-in grammar lacks the split.
         """
         return self.task.size(split)
+
+
+class DerivedTask(_Wrapped):
+    """A task whose items are all derived in a bound language (see ``bind_language``)."""
+
+    def __init__(self, task: TaskSet, language: Language) -> None:
+        super().__init__(with_columns(task, language.requires))
+        self.language, self.name = language, f"{task.name} in {language.name}"
+
+    @cached_property
+    def fingerprint(self) -> str:
+        return fingerprint("derived-task", task=self.task.fingerprint, language=self.language.fingerprint)
 
     def batches(self, split: str) -> Iterator[TaskBatch]:
         """Yield the derived items of a split in order.
@@ -181,7 +188,7 @@ NO_PARSE = "sentences without a parse"
 NUMBER = "sentence"
 
 
-class ParsedTask(TaskSet):
+class ParsedTask(_Wrapped):
     """A task with the columns of a parser.
 
     The parser must keep the words and the column ``sentence``, as ``ParsedSource`` does. If it leaves sentences out,
@@ -196,10 +203,8 @@ class ParsedTask(TaskSet):
     """
 
     def __init__(self, task: TaskSet, parse: Callable[[Source], Source]) -> None:
-        self.task, self.source = task, parse(_Numbered(task))
-        self.name, self.kind, self.fields = task.name, task.kind, task.fields
-        self.tags, self.label_name, self.licence = task.tags, task.label_name, task.licence
-        self.splits, self.left_out = task.splits, task.left_out
+        super().__init__(task)
+        self.source = parse(_Numbered(task))
         self.columns = tuple(name for name in self.source.columns if name != NUMBER)
         if self.tags == "deprel":
             reason = "a parser would replace the trees, which are the labels of this task"
@@ -209,18 +214,6 @@ class ParsedTask(TaskSet):
     def fingerprint(self) -> str:
         """Fingerprint of the task and of the parsed source, which covers the parser."""
         return fingerprint("parsed-task", task=self.task.fingerprint, source=self.source.fingerprint)
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        return self.task.labels
-
-    def size(self, split: str) -> int | None:
-        """Return the approximate size of the task, including items that the parser leaves out, or None if unknown.
-
-        Raises:
-            InputError: A task of the built-in grammar lacks the split.
-        """
-        return self.task.size(split)
 
     def batches(self, split: str) -> Iterator[TaskBatch]:
         """Yield the items of a split in order, except for items of which a sentence has no parse.

@@ -28,22 +28,13 @@ from synthlang.corpus import FORM
 from synthlang.errors import InputError
 from synthlang.files import read_lines, user_path
 from synthlang.fingerprint import fingerprint
-from synthlang.sources.hub_data import (
-    STRINGS,
-    by_split,
-    dtype_of,
-    is_spaced,
-    load_data,
-    name_and_options,
-    names_of,
-    no_columns,
-)
+from synthlang.sources.hub_data import is_spaced, names_of
 from synthlang.sources.mini_english.minimal import PHENOMENA, minimal_pairs
 from synthlang.sources.segmentation import RULES
 from synthlang.sources.splits import CJK, NORMALISE, is_file, path_options, texts_in
 from synthlang.sources.text import digest_splits
 from synthlang.sources.words import REMOVED, count_unseen
-from synthlang.tasks.base import GroupTask, HubTask, MiniEnglishTask, ReadTask, TaskSet, built_in
+from synthlang.tasks.base import GroupTask, HubTask, MiniEnglishTask, ReadTask, opener
 from synthlang.tasks.batch import Item, ItemGroup, Sentences
 from synthlang.tasks.pairs import FIRST_ROW, json_rows, tab_rows
 from synthlang.wording import first_few
@@ -70,23 +61,6 @@ RENAME = {
 """Hints of the error for a missing side, by what holds a value in the file."""
 NO_WORD = "pairs left out because a side has no word"
 EQUAL = "pairs left out because both sides are equal"
-
-
-def open_minimal(scheme: str, rest: str) -> TaskSet:
-    """Open minimal pairs of the built-in grammar, of the hub or of files.
-
-    Args:
-        scheme: Scheme of the task, for messages.
-        rest: The spec without its scheme: ``builtin:…``, ``hf:…``, or a path with options.
-
-    Raises:
-        InputError: The spec is wrong, or the data cannot be read or has no usable pair.
-    """
-    if rest.startswith("builtin:"):
-        return MiniEnglishMinimal(built_in(rest))
-    if not rest.startswith("hf:"):
-        return FileMinimal(scheme, rest)
-    return HubMinimal(rest.removeprefix("hf:"))
 
 
 class Row(NamedTuple):
@@ -123,6 +97,7 @@ class MinimalTask(GroupTask):
 class ReadMinimal(MinimalTask, ReadTask):
     """Minimal pairs of files or the hub."""
 
+    scheme = "minimal"
     item = "minimal pair"
 
     @abstractmethod
@@ -171,7 +146,6 @@ class FileMinimal(ReadMinimal):
     """Minimal pairs of a file, or of all files of a folder, as the split ``test``.
 
     Args:
-        scheme: Scheme of the task, for messages.
         spec: ``PATH[?option&…]``.
 
     Raises:
@@ -180,11 +154,11 @@ class FileMinimal(ReadMinimal):
 
     splits = ("test",)
 
-    def __init__(self, scheme: str, spec: str) -> None:
+    def __init__(self, spec: str) -> None:
         path, options = path_options(spec, (NORMALISE, CJK, WORDS))
         self.normalise, self.cjk = options.get(NORMALISE), options.get(CJK)
         self.spaced = _is_spaced(options, path)
-        self.name, self.path = f"{scheme}:{path}", user_path(path)
+        self.name, self.path = f"{self.scheme}:{path}", user_path(path)
         found = [self.path] if is_file(self.path) else texts_in(self.path, ENDINGS)
         self.files = {file.name: file for file in found}
         self._check_usable()
@@ -280,17 +254,16 @@ class HubMinimal(ReadMinimal, HubTask):
             usable pair.
     """
 
+    known_options = (NORMALISE, CJK, WORDS)
+
     def __init__(self, name: str) -> None:
-        name, options = name_and_options(name, (NORMALISE, CJK, WORDS), "minimal:hf")
-        self.name = f"minimal:hf:{name}"
-        self.normalise, self.cjk = options.get(NORMALISE), options.get(CJK)
-        self._data = by_split(load_data(name), f"hf:{name}")
-        self.splits = tuple(self._data)
-        features = next(iter(self._data.values())).features
-        self._columns = _columns_of(features, self.name)
-        self.spaced = _is_spaced(options, self.name) or all(is_spaced(features[self._columns[f]]) for f in FIELDS)
+        super().__init__(name)
+        needed = {field: f"{field} sentence" for field in FIELDS}
+        self._columns = self._find_columns(NAMES, needed, NAMES.keys() - needed)
+        marked = all(is_spaced(self._features[self._columns[field]]) for field in FIELDS)
+        self.spaced = _is_spaced(self.options, self.name) or marked
         column = self._columns.get("phenomenon")
-        self._phenomena = None if column is None else names_of(features[column])
+        self._phenomena = None if column is None else names_of(self._features[column])
         self._check_usable()
 
     @cached_property
@@ -300,9 +273,8 @@ class HubMinimal(ReadMinimal, HubTask):
         Raises:
             InputError: A text is not UTF-8, or the data cannot be read.
         """
-        splits = {split: self._digest(split, list(self._columns.values())) for split in self._data}
         parts = {"columns": sorted(self._columns), "names": self._phenomena, "spaced": self.spaced}
-        return fingerprint("hub-minimal", reader=READER, rules=RULES, splits=splits, **parts, **self._marks)
+        return fingerprint("hub-minimal", reader=READER, rules=RULES, splits=self._digests(), **parts, **self._marks)
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
@@ -319,28 +291,12 @@ class HubMinimal(ReadMinimal, HubTask):
         return (*self._phenomena, "") if lacking else self._phenomena
 
     def _rows(self, split: str) -> Iterator[Row]:
-        for number, values in enumerate(self._values(split, list(self._columns.values()))):
-            row = dict(zip(self._columns, values, strict=True))
+        for number, row in self._parts(split):
             if self._phenomena is not None:
                 code = row["phenomenon"]  # −1 or None without a label
                 row["phenomenon"] = None if code is None or code < 0 else self._phenomena[code]
             texts = {field: "" if value is None else str(value).strip() for field, value in row.items()}
             yield Row(**{"id": str(number), **texts}, file=(None, None))
-
-
-def _columns_of(features: Mapping[str, Any], name: str) -> dict[str, str]:
-    """Return the column of each field that the data set has, in the order of NAMES."""
-    places = {column.strip().lower(): column for column in reversed(list(features))}
-    found = {}
-    for field, names in NAMES.items():
-        kinds = STRINGS if field in FIELDS else (*STRINGS, "int", "uint")
-        known = (places.get(n, "") for n in (*names, *(("idx",) if field == "id" else ())))
-        column = next((c for c in known if (dtype_of(features.get(c)) or "").startswith(kinds)), None)
-        if column is not None:
-            found[field] = column
-        elif field in FIELDS:
-            raise no_columns(name, f"a column for the {field} sentence ({' or '.join(names)})", features)
-    return found
 
 
 class MiniEnglishMinimal(MinimalTask, MiniEnglishTask):
@@ -355,3 +311,6 @@ class MiniEnglishMinimal(MinimalTask, MiniEnglishTask):
             texts = ((0, [dict(pair.good)]), (1, [dict(pair.bad)]))
             item = Item(str(number), (0, 1), pair.phenomenon, extra={PARADIGM: pair.paradigm})
             yield ItemGroup(texts, (item,))
+
+
+open_minimal = opener(FileMinimal, HubMinimal, MiniEnglishMinimal)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -27,23 +27,14 @@ from synthlang.errors import InputError
 from synthlang.files import json_value, read_lines
 from synthlang.fingerprint import fingerprint
 from synthlang.sources.base import listed
-from synthlang.sources.hub_data import (
-    STRINGS,
-    by_split,
-    dtype_of,
-    is_spaced,
-    load_data,
-    name_and_options,
-    names_of,
-    no_columns,
-)
+from synthlang.sources.hub_data import is_spaced, names_of
 from synthlang.sources.mini_english.nli import LABELS, nli_pairs
 from synthlang.sources.segmentation import RULES, split_sentences
 from synthlang.sources.splits import CJK, NORMALISE, SPLITS
 from synthlang.sources.splits import NAMES as SPLIT_NAMES
 from synthlang.sources.text import digest_splits
 from synthlang.sources.words import CLEANED, REMOVED, count_unseen
-from synthlang.tasks.base import FileTask, HubTask, MiniEnglishTask, ReadTask, TaskSet, built_in
+from synthlang.tasks.base import FileTask, HubTask, MiniEnglishTask, ReadTask, opener
 from synthlang.tasks.batch import Item, ItemGroup
 from synthlang.wording import first_few, plural
 
@@ -65,23 +56,6 @@ RENAMED_LABEL = re.compile(rb"\tcontradictory(?:[\t\r\n]|$)", re.IGNORECASE)  # 
 UNLABELLED = ("", "-")  # values in place of a gold label
 NO_LABEL = "pairs left out because they have no gold label"
 NO_WORD = "pairs left out because a text has no word"
-
-
-def open_pairs(scheme: str, rest: str) -> TaskSet:
-    """Open pairs of the built-in grammar, of the hub or of files.
-
-    Args:
-        scheme: Scheme of the task, for messages.
-        rest: The spec without its scheme: ``builtin:…``, ``hf:…``, or a path with options.
-
-    Raises:
-        InputError: The spec is wrong, or the data cannot be read or has no labelled pair.
-    """
-    if rest.startswith("builtin:"):
-        return MiniEnglishPairs(built_in(rest))
-    if not rest.startswith("hf:"):
-        return FilePairs(scheme, rest)
-    return HubPairs(rest.removeprefix("hf:"))
 
 
 def order_labels(labels: set[str]) -> tuple[str, ...]:
@@ -115,6 +89,7 @@ class ReadPairs(ReadTask):
 
     kind = "classes"
     fields = FIELDS
+    scheme = "nli"
     item = "labelled pair"
 
     @property
@@ -176,7 +151,6 @@ class FilePairs(ReadPairs, FileTask):
     """Labelled pairs of files. ``?language=`` chooses the pairs of one language.
 
     Args:
-        scheme: Scheme of the task, for messages.
         spec: ``PATH[?option&…]``, a file or a folder with a file for each split.
 
     Raises:
@@ -336,17 +310,16 @@ class HubPairs(ReadPairs, HubTask):
             ``?language=``, or has no labelled pair.
     """
 
+    known_options = ("language", NORMALISE, CJK)
+    other_splits = MATCHED
     language: str | None = None
 
     def __init__(self, name: str) -> None:
-        name, options = name_and_options(name, ("language", NORMALISE, CJK), "nli:hf")
-        self.name, self.language = f"nli:hf:{name}", options.get("language")
-        self.normalise, self.cjk = options.get(NORMALISE), options.get(CJK)
-        self._data = by_split(load_data(name), f"hf:{name}", MATCHED)
-        features = next(iter(self._data.values())).features
-        self._columns = columns_of(features, self.name)
-        self._names = names_of(features[self._columns["label"]])
-        self.spaced = all(is_spaced(features[self._columns[field]]) for field in FIELDS)
+        super().__init__(name)
+        self.language = self.options.get("language")
+        self._columns = self._find_columns(NAMES, {field: field for field in NEEDED}, ("label", "id"))
+        self._names = names_of(self._features[self._columns["label"]])
+        self.spaced = all(is_spaced(self._features[self._columns[field]]) for field in FIELDS)
         self._check_language("language" in self._columns, self.name)
         unusable = {split: self._unusable(split) or Counter[str]() for split in self._data}
         self.left_out = {split: listed(why) for split, why in unusable.items() if set(why) == {NO_LABEL}}
@@ -364,10 +337,9 @@ class HubPairs(ReadPairs, HubTask):
         Raises:
             InputError: A text is not UTF-8, or the data cannot be read.
         """
-        splits = {split: self._digest(split, list(self._columns.values())) for split in self._data}
         named: dict[str, Any] = {"names": self._names, "language": self.language, "spaced": self.spaced}
         named["id"] = "id" in self._columns
-        return fingerprint("hub-pairs", reader=HUB_READER, rules=RULES, splits=splits, **named, **self._marks)
+        return fingerprint("hub-pairs", reader=HUB_READER, rules=RULES, splits=self._digests(), **named, **self._marks)
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
@@ -378,8 +350,7 @@ class HubPairs(ReadPairs, HubTask):
         """
         if self._names is not None:
             return order_labels({name.lower() for name in self._names})
-        column = self._columns["label"]
-        values = {value for split in self._data for (value,) in self._values(split, [column])}
+        values = {row["label"] for split in self._data for _, row in self._parts(split)}
         return order_labels({name for name in map(self._label, values) if name is not None})
 
     def _label(self, value: Any) -> str | None:
@@ -390,30 +361,11 @@ class HubPairs(ReadPairs, HubTask):
         return None if value is None or value == -1 else label_of(str(value))
 
     def _rows(self, split: str) -> Iterator[tuple[None, Row]]:
-        for number, values in enumerate(self._values(split, list(self._columns.values()))):
-            row = dict(zip(self._columns, values, strict=True))
+        for number, row in self._parts(split):
             name = number if row.get("id") is None else row["id"]
             language = str(row["language"]) if "language" in row else None
             label = self._label(row["label"])
             yield None, Row(str(name), row["premise"] or "", row["hypothesis"] or "", label, language)
 
 
-def columns_of(features: Mapping[str, Any], name: str) -> dict[str, str]:
-    """Return the column of each part of a pair that a data set of the hub has, in the order of NAMES.
-
-    ``features`` maps the columns of the data set to their types. ``name`` is the data set, for the error.
-
-    Raises:
-        InputError: A required column is missing or has another type. The error lists the columns.
-    """
-    places = {column.strip().lower(): column for column in reversed(list(features))}
-    found = {}
-    for field, names in NAMES.items():
-        kinds = (*STRINGS, "int", "uint") if field in ("label", "id") else STRINGS
-        known = (places.get(n, "") for n in (*names, *(("idx",) if field == "id" else ())))
-        column = next((c for c in known if (dtype_of(features.get(c)) or "").startswith(kinds)), None)
-        if column is not None:
-            found[field] = column
-        elif field in NEEDED:
-            raise no_columns(name, f"a column for the {field} ({' or '.join(names)})", features)
-    return found
+open_pairs = opener(FilePairs, HubPairs, MiniEnglishPairs)

@@ -26,21 +26,13 @@ from synthlang.config_errors import show_value, type_reason
 from synthlang.errors import Code, InputError
 from synthlang.files import json_of
 from synthlang.fingerprint import fingerprint
-from synthlang.sources.hub_data import (
-    STRINGS,
-    by_split,
-    dtype_of,
-    is_spaced,
-    load_data,
-    name_and_options,
-    no_columns,
-)
+from synthlang.sources.hub_data import STRINGS, dtype_of, is_spaced, no_columns
 from synthlang.sources.mini_english.questions import Paragraph, paragraphs
 from synthlang.sources.segmentation import RULES, SegmentedText
-from synthlang.sources.splits import CJK, NORMALISE
+from synthlang.sources.splits import CJK
 from synthlang.sources.text import digest_splits, open_bytes
 from synthlang.sources.words import REMOVED, count_unseen
-from synthlang.tasks.base import FileTask, HubTask, MiniEnglishTask, ReadTask, TaskSet, built_in
+from synthlang.tasks.base import FileTask, HubTask, MiniEnglishTask, ReadTask, opener
 from synthlang.tasks.batch import Item, ItemGroup
 
 READER = 2  # part of the fingerprint: raise when the same bytes give other items
@@ -54,19 +46,6 @@ NO_ANSWER = "questions left out because none of their answers is usable"
 NO_QUESTION = "questions left out because they have no word"
 NO_CONTEXT = "questions left out because their context has no word"
 Split = Callable[[str], SegmentedText]
-
-
-def open_questions(_: str, rest: str) -> TaskSet:
-    """Open questions of the built-in grammar, of the hub or of JSON files.
-
-    ``rest`` is the spec without its scheme: ``builtin:…``, ``hf:…``, or a path with options.
-
-    Raises:
-        InputError: The spec is wrong, or the data cannot be read or has no usable question.
-    """
-    if rest.startswith("builtin:"):
-        return MiniEnglishQuestions(built_in(rest))
-    return HubQuestions(rest.removeprefix("hf:")) if rest.startswith("hf:") else FileQuestions("qa", rest)
 
 
 class Question(NamedTuple):
@@ -90,6 +69,7 @@ class ReadQuestions(ReadTask):
 
     kind = "spans"
     fields = FIELDS
+    scheme = "qa"
     item = "question"
     answered = CONTEXT
 
@@ -137,7 +117,6 @@ class FileQuestions(ReadQuestions, FileTask):
     """Questions of files in the JSON of SQuAD.
 
     Args:
-        scheme: Scheme of the task, for messages.
         spec: ``PATH[?option&…]``, a file or a folder with a file for each split.
 
     Raises:
@@ -283,14 +262,10 @@ class HubQuestions(ReadQuestions, HubTask):
     """
 
     def __init__(self, name: str) -> None:
-        name, options = name_and_options(name, (NORMALISE, CJK), "qa:hf")
-        self.name, self.normalise, self.cjk = f"qa:hf:{name}", options.get(NORMALISE), options.get(CJK)
-        self._data = by_split(load_data(name), f"hf:{name}")
-        features = next(iter(self._data.values())).features
-        self._reads = answer_columns(features, self.name)
+        super().__init__(name)
+        self._columns = {column: column for column in answer_columns(self._features, self.name)}
         # Exported texts are words separated by single spaces.
-        self.spaced = all(is_spaced(features[field]) for field in FIELDS)
-        self.splits = tuple(self._data)
+        self.spaced = all(is_spaced(self._features[field]) for field in FIELDS)
         self._check_usable()
 
     @cached_property
@@ -300,16 +275,8 @@ class HubQuestions(ReadQuestions, HubTask):
         Raises:
             InputError: A text is not UTF-8, or the data cannot be read.
         """
-        splits = {split: self._digest(split, self._reads) for split in self._data}
-        return fingerprint(
-            "hub-answers",
-            reader=HUB_READER,
-            rules=RULES,
-            columns=self._reads,
-            spaced=self.spaced,
-            splits=splits,
-            **self._marks,
-        )
+        parts = {"columns": list(self._columns), "spaced": self.spaced, "splits": self._digests()}
+        return fingerprint("hub-answers", reader=HUB_READER, rules=RULES, **parts, **self._marks)
 
     def _groups(self, split: str, counts: Counter[str]) -> Iterator[ItemGroup]:
         split_text = SegmentedText.spaced if self.spaced else self._split
@@ -318,8 +285,7 @@ class HubQuestions(ReadQuestions, HubTask):
 
     def _questions(self, split: str) -> Iterator[tuple[str, Question]]:
         """Yield each row as (context, question)."""
-        for number, values in enumerate(self._values(split, self._reads)):
-            row = dict(zip(self._reads, values, strict=True))
+        for number, row in self._parts(split):
             place = (split, f"row {number + 1}")
             for column in ("context", "question"):
                 if row[column] is None:
@@ -368,3 +334,6 @@ def answer_columns(features: Mapping[str, Any], name: str) -> list[str]:
     if not known or any(dtype_of(features.get(column)) not in STRINGS for column in NEEDED[:2]):
         raise no_columns(name, "the texts context and question, and answers with text and answer_start", features)
     return [*NEEDED, *(column for column, kinds in OPTIONAL.items() if dtype_of(features.get(column)) in kinds)]
+
+
+open_questions = opener(FileQuestions, HubQuestions, MiniEnglishQuestions)
