@@ -132,8 +132,8 @@ def converted(settings: dict[str, Any], files: dict[str, bytes], names: list[str
     for name, content in files.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_bytes(content)
-    given = Given({name: folder / name for name in files}, folder)
-    return conversion.run(given, folder / "out", names)
+    given = Given({name: folder / name for name in files}, folder, names=names)
+    return conversion.run(given, folder / "out")
 
 
 @pytest.mark.parametrize(("settings", "files", "names", "expected", "layout", "omitted"), CASES)

@@ -10,7 +10,7 @@ from typing import cast
 from synthlang.corpus import Corpus
 from synthlang.data import list_sets
 from synthlang.data.conversions.labels import LabelTable
-from synthlang.data.conversions.text_pairs import ClassifiedPairs
+from synthlang.data.conversions.tables import ClassifiedPairs
 from synthlang.data.entries import entry
 from synthlang.data.record import read_record
 from synthlang.parsing.parse_command import conllu

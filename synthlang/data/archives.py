@@ -7,21 +7,20 @@ wanted member is a link or a device. Such an archive is not the one that the cat
 
 from __future__ import annotations
 
-import io
 import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path, PurePosixPath
 from shutil import copyfileobj
-from typing import IO, Any
+from typing import Any
 
 from synthlang.data.sources import ANEW, OTHER
 from synthlang.errors import InputError
-from synthlang.packed import Limited, most_unpacked, open_packed
+from synthlang.packed import most_unpacked, open_packed, unpacks_to_more
 
-ZIP, TAR = (".zip",), (".tar.gz", ".tgz")
 BLOCK = 1 << 20
 
 
@@ -39,7 +38,7 @@ def copy_members(archive: Path, wanted: Mapping[str, Path]) -> None:
     """
     left = dict(wanted)
     with _damage(archive):
-        for name, is_file, opened in _zip(archive) if archive.name.endswith(ZIP) else _tar(archive):
+        for name, is_file, opened in _zip(archive) if archive.name.endswith(".zip") else _tar(archive):
             _check_name(name, archive)
             target = left.pop(name, None)
             if target is None:
@@ -59,37 +58,19 @@ Member = tuple[str, bool, Any]
 def _zip(path: Path) -> Iterator[Member]:
     most = most_unpacked(path.stat().st_size)
     with zipfile.ZipFile(path) as archive:
-        read = _Shared(most)
+        if sum(about.file_size for about in archive.infolist()) > most:  # a member is read up to its stated size
+            raise unpacks_to_more(path, most)
         for about in archive.infolist():
             kind = about.external_attr >> 28  # the type of the file in Unix, 0 where the system has none
             is_file = not about.is_dir() and kind in (0, 0o10) and not about.flag_bits & 1
-
-            @contextmanager
-            def opened(about: zipfile.ZipInfo = about) -> Iterator[IO[bytes]]:
-                with archive.open(about) as packed, read.limited(packed, path) as handle:
-                    yield handle
-
-            yield about.filename, is_file, opened
+            yield about.filename, is_file, partial(archive.open, about)
 
 
 def _tar(path: Path) -> Iterator[Member]:
     with open_packed(path) as unpacked, tarfile.open(fileobj=unpacked, mode="r|") as archive:
         for about in archive:
             name = about.name + ("/" if about.isdir() else "")
-            yield name, about.isreg(), lambda about=about: archive.extractfile(about)
-
-
-class _Shared:
-    """Limit of unpacked bytes that all members of an archive share."""
-
-    def __init__(self, most: int) -> None:
-        self._left = most
-
-    @contextmanager
-    def limited(self, packed: IO[bytes], path: Path) -> Iterator[IO[bytes]]:
-        raw = Limited(packed, path, self._left)
-        yield io.BufferedReader(raw)
-        self._left -= raw.count
+            yield name, about.isreg(), partial(archive.extractfile, about)
 
 
 def _check_name(name: str, archive: Path) -> None:

@@ -19,6 +19,7 @@ from synthlang.data.sizes import MEGABYTE, Size
 from synthlang.data.sources import HubFiles, Source, UrlFile
 from synthlang.errors import InputError
 from synthlang.files import user_path
+from synthlang.fingerprint import sha256_file
 from synthlang.progress import Report, silent
 
 DOWNLOADS = ".downloads"
@@ -204,8 +205,6 @@ class _Progress:
 
 def _check(file: UrlFile, path: Path) -> None:
     """Check the content of a file that was there before, if its checksum is known."""
-    from synthlang.fingerprint import sha256_file
-
     if file.sha256 is not None and (found := sha256_file(path)) != file.sha256:
         reason = f"the SHA-256 of the file is {found}, not {file.sha256}"
         hint = "delete the file, or replace it in a mirror (--from), and run the same command again"

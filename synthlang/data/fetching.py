@@ -168,13 +168,13 @@ def _convert(plan: Fetch, job: Job, tools: Tools) -> None:
     with (
         writing(root),
         TemporaryDirectory(prefix=TEMPORARY, dir=root) as work,
-        Given(files, Path(work), tools.report).naming() as given,
+        Given(files, Path(work), tools.report, [target.name for target in targets]).naming() as given,
     ):
         given.unpack(item.origin.convert.inputs)
         if item.data.fills:
             out = Path(work, "out")
             out.mkdir()
-            omitted = item.origin.convert.run(given, out, [target.name for target in targets])
+            omitted = item.origin.convert.run(given, out)
             done = _segment(job, [out / target.name for target in targets], tools)
             open_layout(item.data.layout, [out / target.name for target in targets])
             for target in targets:
@@ -183,7 +183,7 @@ def _convert(plan: Fetch, job: Job, tools: Tools) -> None:
         else:
             targets[0].parent.mkdir(parents=True, exist_ok=True)
             with atomic_folder(targets[0], replace=True) as out:
-                omitted = item.origin.convert.run(given, out, [])
+                omitted = item.origin.convert.run(given, out)
                 done = _segment(job, sorted(out.iterdir()), tools)
                 open_layout(item.data.layout, [out])
     _record(plan, job, received, _files_below(root, targets), omitted, done)

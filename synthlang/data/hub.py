@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from http import HTTPStatus
@@ -122,11 +121,8 @@ def download(file: HubFile, downloads: Path, count: Callable[[int], None]) -> No
     where: dict[str, Any] = {"endpoint": endpoint(), "repo_type": "dataset", "revision": file.revision}
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    _tried(
-        file.source,
-        lambda: hf_hub_download(file.source.repo, file.name, local_dir=folder, tqdm_class=bar, **where),
-        folder,
-    )
+    where |= {"local_dir": folder, "tqdm_class": bar}
+    _tried(file.source, lambda: hf_hub_download(file.source.repo, file.name, **where), folder)
     path = downloads / file.place
     if not is_intact(file, path):
         path.unlink(missing_ok=True)
@@ -173,39 +169,22 @@ def _tried(source: HubFiles, call: Callable[[], Any], folder: Path | None = None
 
     for number in range(1, TRIES + 1):
         try:
-            with _errors(source, folder):
-                return call()
-        except InputError as error:
-            cause = error.__cause__
-            status = cause.response.status_code if isinstance(cause, HfHubHTTPError) else 0
-            if status < 500 or number == TRIES:
-                raise
-            time.sleep(WAIT * 2 ** (number - 1))
+            return call()
+        except Exception as error:  # the library's client has errors of its own, whose classes differ by version
+            status = error.response.status_code if isinstance(error, HfHubHTTPError) else 0
+            if status < HTTPStatus.INTERNAL_SERVER_ERROR or number == TRIES:
+                raise _converted(source, error, folder) from error
+        time.sleep(WAIT * 2 ** (number - 1))
     raise AssertionError
 
 
-@contextmanager
-def _errors(source: HubFiles, folder: Path | None) -> Iterator[None]:
-    """Convert the errors of the library to InputError, and errors of the local ``folder`` to DiskError."""
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
-
-    try:
-        yield
-    except InputError:
-        raise
-    except OSError as error:
-        of_library = isinstance(error, HfHubHTTPError | LocalEntryNotFoundError)
-        if folder is not None and error.errno and not of_library:
-            raise unwritable(error, folder) from error
-        raise _converted(source, error) from error
-    except Exception as error:  # the library's client has errors of its own, whose classes differ by version
-        raise _converted(source, error) from error
-
-
-def _converted(source: HubFiles, error: Exception) -> InputError:
-    """Return the InputError that describes an error of the library to the user."""
+def _converted(source: HubFiles, error: Exception, folder: Path | None) -> InputError:
+    """Return the error for the user: a DiskError if ``folder`` cannot be written, else a description of the fault."""
     from huggingface_hub import constants, errors
 
+    of_library = isinstance(error, errors.HfHubHTTPError | errors.LocalEntryNotFoundError)
+    if folder is not None and isinstance(error, OSError) and error.errno and not of_library:
+        return unwritable(error, folder)
     is_offline = constants.HF_HUB_OFFLINE and not isinstance(error, errors.HfHubHTTPError)
     if is_offline or isinstance(error, errors.OfflineModeIsEnabled):
         name = "HF_HUB_OFFLINE" if os.environ.get("HF_HUB_OFFLINE") else "TRANSFORMERS_OFFLINE"
@@ -215,17 +194,16 @@ def _converted(source: HubFiles, error: Exception) -> InputError:
         (errors.GatedRepoError, "needs a permission", LOGIN, "failed"),
         (errors.RepositoryNotFoundError, "is not on the hub, or needs a login", PRIVATE, "missing"),
         (errors.RevisionNotFoundError, f"has no revision {source.revision or NEWEST}", CHANGED, "missing"),
+        (errors.RemoteEntryNotFoundError, "no longer has a file of the catalogue", CHANGED, "missing"),
     )
     for kind, reason, hint, code in answers:
         if isinstance(error, kind):
             return InputError(reason, source.address, hint=hint, code=code)
-    if isinstance(error, errors.LocalEntryNotFoundError):  # of which EntryNotFoundError is a base class
-        return _unreachable(source, error)
-    if isinstance(error, errors.EntryNotFoundError):
-        return InputError("no longer has a file of the catalogue", source.address, hint=CHANGED, code="missing")
     if isinstance(error, errors.HfHubHTTPError):
         return _refused(source, error.response.status_code)
-    return _unreachable(source, error)
+    why = next((line for line in str(error.__cause__ or error).splitlines() if line.strip()), type(error).__name__)
+    hint = f"check the connection, the proxy and HF_ENDPOINT, and run the same command again; {FOLDER}"
+    return InputError(f"cannot be downloaded: {why.rstrip('.')}", source.address, hint=hint, code="failed")
 
 
 def _refused(source: HubFiles, status: int) -> InputError:
@@ -235,9 +213,3 @@ def _refused(source: HubFiles, status: int) -> InputError:
     needs_login = status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
     hint = LOGIN if needs_login else f"wait, then {RESUME}"
     return InputError(f"the hub refuses the request (HTTP {status})", source.address, hint=hint, code="failed")
-
-
-def _unreachable(source: HubFiles, error: Exception) -> InputError:
-    why = next((line for line in str(error.__cause__ or error).splitlines() if line.strip()), type(error).__name__)
-    hint = f"check the connection, the proxy and HF_ENDPOINT, and run the same command again; {FOLDER}"
-    return InputError(f"cannot be downloaded: {why.rstrip('.')}", source.address, hint=hint, code="failed")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from synthlang.data.entries import Layout
 from synthlang.errors import InputError
@@ -41,7 +42,7 @@ class Content:
         return f"{self.items:,} {self.unit}" + (f" ({shown})" if shown else "")
 
 
-def open_layout(layout: Layout, paths: Sequence[Path]) -> None:
+def open_layout(layout: Layout, paths: Sequence[Path]) -> Any:
     """Open a data set as a study would, to check that it has the layout.
 
     Only the start of a file is read, except that the lines of two parallel files are counted.
@@ -49,6 +50,9 @@ def open_layout(layout: Layout, paths: Sequence[Path]) -> None:
     Args:
         layout: The layout of the data set.
         paths: The folder of the data set, or its files.
+
+    Returns:
+        The task of labelled items or the source of a folder, or None for files.
 
     Raises:
         InputError: A file is missing, cannot be read or has another layout.
@@ -59,18 +63,16 @@ def open_layout(layout: Layout, paths: Sequence[Path]) -> None:
     if layout in TASKS:
         from synthlang.tasks import open_task
 
-        open_task(f"{TASKS[layout]}:{paths[0]}")
-    elif layout == "text":
+        return open_task(f"{TASKS[layout]}:{paths[0]}")
+    if layout == "text":
         from synthlang.sources import open_source
 
-        open_source(f"text:{paths[0]}")
-    elif layout == "pairs":
+        return open_source(f"text:{paths[0]}")
+    if layout == "pairs":
         from synthlang.parallel.text import check_lines
 
         check_lines(paths[0], count_lines(paths[0]), paths[1], count_lines(paths[1]))
-    else:
-        for _ in _lines(paths[0]):
-            break
+    return None
 
 
 def contents(layout: Layout, paths: Sequence[Path], report: Report = silent) -> dict[str, Content]:
@@ -84,11 +86,9 @@ def contents(layout: Layout, paths: Sequence[Path], report: Report = silent) -> 
     Raises:
         InputError: A file is missing, damaged or has another layout.
     """
-    open_layout(layout, paths)
-    if layout in TASKS:
-        return _task(f"{TASKS[layout]}:{paths[0]}", report)
-    if layout == "text":
-        return _text(f"text:{paths[0]}", report)
+    opened = open_layout(layout, paths)
+    if opened is not None:
+        return _counted(opened, "sentences" if layout == "text" else "items", report)
     if layout == "dictionary":
         from synthlang.dictionary.word_dictionary import read_weighted
 
@@ -98,48 +98,29 @@ def contents(layout: Layout, paths: Sequence[Path], report: Report = silent) -> 
     return {path.name: Content("sentences", count_lines(path)) for path in paths}
 
 
-def _task(spec: str, report: Report) -> dict[str, Content]:
-    from synthlang.tasks import open_task
-
-    task = open_task(spec)
-    found = {split: Content("items") for split in task.splits}
-    for split, content in found.items():
-        for batch in task.batches(split):
-            content.items += len(batch)
-            column = batch.corpus.columns.get(task.tags) if task.tags else batch.label
-            if column is not None:
-                content.labels.update(column.values())
-            report(split, content.items, max(content.items, task.size(split) or 0), "")
-    return found
-
-
-def _text(spec: str, report: Report) -> dict[str, Content]:
-    from synthlang.sources import open_source
+def _counted(opened: Any, unit: str, report: Report) -> dict[str, Content]:
+    """Count the items of each split of a task or a source, and the labels of a task."""
     from synthlang.sources.base import size_of
 
-    source = open_source(spec)
-    found = {split: Content("sentences") for split in source.splits}
+    found = {split: Content(unit) for split in opened.splits}
     for split, content in found.items():
-        for batch in source.batches(split):
+        for batch in opened.batches(split):
             content.items += len(batch)
-            report(split, content.items, max(content.items, size_of(source, split) or 0), "")
+            if unit == "items":
+                column = batch.corpus.columns.get(opened.tags) if opened.tags else batch.label
+                content.labels.update(() if column is None else column.values())
+            report(split, content.items, max(content.items, size_of(opened, split) or 0), "")
     return found
-
-
-def _lines(path: Path) -> Iterator[bytes]:
-    with reading(path), path.open("rb") as handle:
-        yield from handle
 
 
 def _vectors(path: Path) -> int:
     """Count the vectors, and check that the header states the same number."""
-    lines = _lines(path)
-    header = next(lines, b"").split()
+    with reading(path), path.open("rb") as handle:
+        header, found = handle.readline().split(), sum(1 for _ in handle)
     if len(header) != 2 or not all(part.isdigit() for part in header):
         reason = "the first line must be the number of words and the number of dimensions, separated by a space"
         raise InputError(reason, path, 1, hint=FETCH, code="format")
-    stated, found = int(header[0]), sum(1 for _ in lines)
-    if stated != found:
+    if (stated := int(header[0])) != found:
         reason = f"the first line gives {plural(stated, 'word')}, but the file has {found:,}"
         raise InputError(reason, path, 1, hint=FETCH, code="damaged")
     return found

@@ -187,25 +187,23 @@ def _pause(error: Exception | None, failures: int) -> float:
 
 def _finish(file: UrlFile, url: str, part: Path, target: Path) -> None:
     """Check the checksum of a complete download, or else that it is not a web page, and rename it to its target."""
+    reason = ""
     if file.sha256 is not None and (found := sha256_file(part)) != file.sha256:
-        part.unlink()
-        _record(part).unlink(missing_ok=True)
         reason = f"the SHA-256 of the download is {found}, not {file.sha256}"
         hint = "run the same command again; if the file has changed, name a mirror with the former file (--from)"
-        raise InputError(reason, url, hint=hint, code="damaged")
-    if file.sha256 is None and _is_page(part):
-        part.unlink()
-        _record(part).unlink(missing_ok=True)
+    elif file.sha256 is None and _start(part).startswith(PAGES):
+        reason = "the download is a web page (HTML) in place of the file"
         hint = "check whether the network or the proxy asks for a login in a browser, and run the same command again"
-        raise InputError("the download is a web page (HTML) in place of the file", url, hint=hint, code="damaged")
     with writing(target):
-        part.replace(target)
+        part.unlink() if reason else part.replace(target)
         _record(part).unlink(missing_ok=True)
+    if reason:
+        raise InputError(reason, url, hint=hint, code="damaged")
 
 
-def _is_page(path: Path) -> bool:
+def _start(path: Path) -> bytes:
     with path.open("rb") as handle:
-        return handle.read(64).lstrip().lower().startswith(PAGES)
+        return handle.read(64).lstrip().lower()
 
 
 def _refused(url: str, code: int) -> InputError:

@@ -1,4 +1,4 @@
-"""Conversions of downloaded files to the layouts of the readers: one kind in each file (see ``Conversion``)."""
+"""Conversions of downloaded files to the layouts of the readers (see ``Conversion``)."""
 
 from __future__ import annotations
 
@@ -6,15 +6,11 @@ from typing import Annotated
 
 from pydantic import Field
 
-from synthlang.data.conversions.copied import CopiedFiles
+from synthlang.data.conversions.files import CopiedFiles, FirstVectors
 from synthlang.data.conversions.labels import LabelColumns, LabelTable
 from synthlang.data.conversions.massive import Massive
-from synthlang.data.conversions.minimal_pairs import MinimalPairs
 from synthlang.data.conversions.pairs import PairFiles, PairTable
-from synthlang.data.conversions.questions import QuestionTable
-from synthlang.data.conversions.running_text import RunningText
-from synthlang.data.conversions.text_pairs import ClassifiedPairs
-from synthlang.data.conversions.vectors import FirstVectors
+from synthlang.data.conversions.tables import ClassifiedPairs, MinimalPairs, QuestionTable, RunningText
 
 Conversion = Annotated[
     CopiedFiles

@@ -34,10 +34,14 @@ class Given:
         files: The path of each file.
         work: An empty folder for members of archives.
         report: Called with the progress.
+        names: Names of the files to write, if the data set consists of files. The files of a data set that is a folder
+            are named after splits.
     """
 
-    def __init__(self, files: Mapping[str, Path], work: Path, report: Report = silent) -> None:
-        self._files, self._work, self.report = dict(files), work, report
+    def __init__(
+        self, files: Mapping[str, Path], work: Path, report: Report = silent, names: Sequence[str] = ()
+    ) -> None:
+        self._files, self._work, self.report, self.names = dict(files), work, report, names
 
     def unpack(self, names: Sequence[str]) -> None:
         """Unpack the member of each name of the form ``ARCHIVE!MEMBER``. An archive is read once.
@@ -99,14 +103,12 @@ class Converter(StrictModel):
         """Splits that the conversion writes into a folder, in the order train, dev, test, or () for files."""
         return ()
 
-    def run(self, given: Given, out: Path, names: Sequence[str]) -> dict[str, int]:
+    def run(self, given: Given, out: Path) -> dict[str, int]:
         """Write the converted files into the folder ``out``.
 
         Args:
             given: The downloaded files.
             out: An empty folder.
-            names: Names of the files to write, if the data set consists of files. For a data set that is a folder,
-                ``names`` is empty, and the files are named after splits.
 
         Returns:
             Counts of omissions by reason.
@@ -131,6 +133,11 @@ class SplitConverter(Converter):
     @property
     def written_splits(self) -> tuple[str, ...]:
         return splits_of(self.splits)
+
+    def tables(self, given: Given, columns: Sequence[str]) -> Iterator[tuple[str, Iterator[tuple[Any, ...]]]]:
+        """Yield each split with the rows of its Parquet files (see ``rows``)."""
+        for split, pattern in self.splits.items():
+            yield split, rows(given.matching(pattern), columns, given.report)
 
 
 def splits_of(names: Iterable[str]) -> tuple[str, ...]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Literal
 
 from pydantic import Field
 
-from synthlang.data.conversions.base import Given, SplitConverter, one_line, opened, rows, written
+from synthlang.data.conversions.base import Given, SplitConverter, one_line, opened, written
 from synthlang.data.sources import OTHER
 from synthlang.errors import InputError
 from synthlang.wording import plural
@@ -29,12 +29,11 @@ class LabelTable(SplitConverter):
     names: tuple[str, ...]
     """The names of the tags 0, 1, …."""
 
-    def run(self, given: Given, out: Path, names: Sequence[str]) -> dict[str, int]:
-        del names
+    def run(self, given: Given, out: Path) -> dict[str, int]:
         counts: Counter[str] = Counter()
-        for split, pattern in self.splits.items():
+        for split, rows in self.tables(given, (self.words, self.tags)):
             with written(out / f"{split}.tsv") as handle:
-                for words, tags in rows(given.matching(pattern), (self.words, self.tags), given.report):
+                for words, tags in rows:
                     _write(handle, words, [self._name(tag) for tag in tags], counts)
         return +counts
 
@@ -55,8 +54,7 @@ class LabelColumns(SplitConverter):
     tag: int = Field(ge=1)
     """The number of the column of tags, from 1."""
 
-    def run(self, given: Given, out: Path, names: Sequence[str]) -> dict[str, int]:
-        del names
+    def run(self, given: Given, out: Path) -> dict[str, int]:
         counts: Counter[str] = Counter()
         for split, name in self.splits.items():
             path = given.path(name)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Literal
@@ -41,8 +40,7 @@ class Massive(Converter):
     def written_splits(self) -> tuple[str, ...]:
         return splits_of(SPLITS.values())
 
-    def run(self, given: Given, out: Path, names: Sequence[str]) -> dict[str, int]:
-        del names
+    def run(self, given: Given, out: Path) -> dict[str, int]:
         counts, path = Counter[str](), given.path(self.file)
         with ExitStack() as stack:
             lines = stack.enter_context(opened(path))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from itertools import zip_longest
 from pathlib import Path
 from typing import Literal
@@ -25,25 +25,24 @@ class _Pairs(Converter):
     sentences: int | None = Field(default=None, ge=1)
     """Number of pairs to keep from the start (default: all)."""
 
-    def write(self, given: Given, pairs: Iterable[tuple[str, str]], out: Path, names: Sequence[str]) -> dict[str, int]:
+    def write(self, given: Given, pairs: Iterable[tuple[str, str]], out: Path) -> dict[str, int]:
         """Write the pairs to two files in the folder ``out``, and return the counts of omitted pairs by reason.
 
         Args:
             given: The downloaded files, whose ``report`` is called with the progress.
             pairs: The sentence pairs as text.
             out: The folder.
-            names: Names of the files of the first and the second language.
 
         Raises:
             InputError: There are not two names.
             DiskError: A file cannot be written.
         """
-        if len(names) != 2:
+        if len(given.names) != 2:
             raise InputError(
                 "sentence pairs fill exactly two files", keys="fills", hint="name both files", code="conflict"
             )
         split, counts, kept = SPLITTERS[self.words], Counter[str](), 0
-        with written(out / names[0]) as left, written(out / names[1]) as right:
+        with written(out / given.names[0]) as left, written(out / given.names[1]) as right:
             for number, pair in enumerate(pairs, start=1):
                 first, second = (" ".join(split(one_line(side))) for side in pair)
                 if number % SAYS == 0:
@@ -73,10 +72,10 @@ class PairFiles(_Pairs):
     def inputs(self) -> tuple[str, ...]:
         return self.left, self.right
 
-    def run(self, given: Given, out: Path, names: Sequence[str]) -> dict[str, int]:
+    def run(self, given: Given, out: Path) -> dict[str, int]:
         paths = given.path(self.left), given.path(self.right)
         with opened(paths[0]) as left, opened(paths[1]) as right:
-            return self.write(given, self._pairs(left, right, paths[0]), out, names)
+            return self.write(given, self._pairs(left, right, paths[0]), out)
 
     def _pairs(self, left: Iterable[str], right: Iterable[str], path: Path) -> Iterable[tuple[str, str]]:
         for number, (first, second) in enumerate(zip_longest(left, right), start=1):
@@ -104,7 +103,7 @@ class PairTable(_Pairs):
     def inputs(self) -> tuple[str, ...]:
         return (self.table,)
 
-    def run(self, given: Given, out: Path, names: Sequence[str]) -> dict[str, int]:
+    def run(self, given: Given, out: Path) -> dict[str, int]:
         path = given.path(self.table)
         with opened(path) as lines:
             header = next(lines, "").split("\t")
@@ -115,4 +114,4 @@ class PairTable(_Pairs):
             rows = (dict(zip(header, line.split("\t"), strict=False)) for line in lines)
             kept = (row for row in rows if all(row.get(column) == value for column, value in self.where.items()))
             pairs = ((row.get(self.left, ""), row.get(self.right, "")) for row in kept)
-            return self.write(given, pairs, out, names)
+            return self.write(given, pairs, out)

@@ -18,7 +18,7 @@ RATES = {"fast_align": 294.0, "eflomal": 918.0}
 class Align(BaseStep):
     """Align the words of parallel text as a study does, so that studies find the alignment ready."""
 
-    unit = "sentence pairs"
+    unit, is_parallel = "sentence pairs", False
     kind: Literal["align"]
     """Word alignments in both directions."""
     program: Program
@@ -35,14 +35,6 @@ class Align(BaseStep):
     def check(self) -> str:
         find_aligner(self.program, instead="")
         return aligner_version(self.program)
-
-    def estimate(self, amount: int | None, workers: int) -> str:
-        del workers  # an aligner is one process
-        return super().estimate(amount, 1)
-
-    def seconds(self, amount: int, workers: int) -> float:
-        del workers
-        return super().seconds(amount, 1)
 
     def folder(self, paths: Sequence[Path], name: str) -> Path:
         """Return the folder of the alignment of two files. ``name`` is the fingerprint of the alignment."""

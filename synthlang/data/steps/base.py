@@ -54,6 +54,8 @@ class BaseStep(StrictModel):
 
     unit: ClassVar[str]
     """Name of the counted units, in the plural."""
+    is_parallel: ClassVar[bool] = True
+    """False if the step is one process for any number of workers."""
 
     at: Literal["paper", "lab"] | None = None
     """The size that needs the step (default: all sizes). A fetch without a size leaves such a step out."""
@@ -87,12 +89,12 @@ class BaseStep(StrictModel):
         """
         if amount is None:
             return "time unknown before the download"
-        cores = "one core" if workers == 1 else f"{workers} cores"
+        cores = f"{workers} cores" if self.is_parallel and workers > 1 else "one core"
         return f"{large(amount)} {self.unit}, {duration(self.seconds(amount, workers))} on {cores} (estimate)"
 
     def seconds(self, amount: int, workers: int) -> float:
         """Return the estimated seconds of the step for ``amount`` units and a number of worker processes."""
-        return amount / self.rate / workers
+        return amount / self.rate / (workers if self.is_parallel else 1)
 
     def record(self, version: str, fingerprint: str, counts: Mapping[str, int]) -> StepRecord:
         """Return the record of the step after it ran.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -11,7 +10,6 @@ from synthlang.data.steps.base import BaseStep, StepRecord, Tools
 from synthlang.parsing import ParsedSource, open_engine
 from synthlang.parsing.parse_command import write_parsed
 from synthlang.parsing.source import Tokens
-from synthlang.progress import Report
 from synthlang.sources import open_source
 from synthlang.sources.base import size_of
 
@@ -65,26 +63,15 @@ class Parse(BaseStep):
             DiskError: The folder or the cache cannot be written.
         """
         engine = open_engine(self.parser, morphology=bool(self.morphology))
-        source = ParsedSource(open_source(f"text:{base}"), engine, tools.cache, self.tokens, tools.workers)
-        source.report = _Counted(source, self.about, tools.report)
+        text, done = open_source(f"text:{base}"), Counter[str]()
+
+        def count(split: str, sentences: int) -> None:
+            done[split] += sentences
+            total = max(done[split], size_of(text, split) or 0)
+            tools.report(f"{self.about}: {split}", done[split], total, "")
+
+        source = ParsedSource(text, engine, tools.cache, self.tokens, tools.workers, report=count)
         manifest = write_parsed(source, out, f"text:{base}")
         left_out = sum((Counter(reasons) for reasons in manifest["skipped"].values()), Counter[str]())
         counts = {f"sentences of {split}": count for split, count in manifest["sentences"].items()}
         return self.record(engine.version, engine.fingerprint, {**counts, **left_out})
-
-
-class _Counted:
-    """Function that reports the progress of parsing, counted in sentences."""
-
-    def __init__(self, source: ParsedSource, task: str, report: Report) -> None:
-        self._source, self._task, self._report, self._done = source.source, task, report, Counter[str]()
-
-    @cached_property
-    def _several(self) -> bool:
-        return len(self._source.splits) > 1
-
-    def __call__(self, split: str, sentences: int) -> None:
-        self._done[split] += sentences
-        done = self._done[split]
-        task = f"{self._task}: {split}" if self._several else self._task
-        self._report(task, done, max(done, size_of(self._source, split) or 0), "")
