@@ -432,7 +432,7 @@ def search_study(
         DiskError: A file cannot be written.
         SystemExit: With code 143 after SIGTERM.
     """
-    from probes.study.search_command import search_command
+    from probes.study.search import search_command
     from synthlang.config import assignments
 
     return search_command(Path(config), _path(out), options or SearchOptions(), assignments(overrides))

@@ -25,11 +25,12 @@ from probes.study.options import StudyOptions, sized
 from probes.study.plan import plan
 from probes.study.record import LOGS, STUDY
 from probes.study.runner import StudyRun
+from synthlang import catalogue
 from synthlang.catalogue import SIZES, TINY, names, run_folder
 from synthlang.data.entries import ROOT, names_of
 from synthlang.data.record import SOURCES
 from synthlang.errors import InputError
-from synthlang.files import check_named, only_writer
+from synthlang.files import atomic_file, check_named, only_writer
 from synthlang.progress import Display
 from synthlang.smoke import NOTE, smoke_path
 from synthlang.wording import first_few, plural
@@ -40,6 +41,8 @@ STUDIES = 3
 """Maximum number of other studies that ``gc`` lists."""
 FAILED = 20
 """Maximum number of failed cells that are printed."""
+TEMPLATE = "new-study.yaml"
+"""File of the catalogue that ``synthlang study --init`` writes."""
 
 
 def run_study(name: Path, out: Path | None, options: StudyOptions, overrides: list[str]) -> StudyRun:
@@ -194,20 +197,24 @@ def _opened(name: Path, out: Path | None, options: StudyOptions, overrides: list
         settings, cells = load_study(config, overrides, options.smoke)
         run = StudyRun(settings, cells, smoke_path(folder) if options.smoke else folder, options)
     if options.executor == "slurm" and run.to_do():
-        check_slurm(run.folder)
+        check_slurm()
     return run
 
 
 def write_new_study(path: Path) -> None:
-    """Write the study file of ``--init``, and print the next commands.
+    """Write the commented template of a study to a path, and print the next commands.
+
+    The commands in the comments contain the path.
 
     Raises:
         InputError: The file exists.
         DiskError: The file cannot be written.
     """
-    from probes.study.new_study import write_new_study as write
-
-    write(path)
+    if path.exists():
+        raise InputError("exists already", path, hint="name another file", code="exists")
+    text = (catalogue.folder() / TEMPLATE).read_text(encoding="utf-8")
+    with atomic_file(path, "w") as handle:
+        handle.write(text.replace("FILE", str(path)))
     _say(Console(), f"written: {path}")
     _say(Console(), f"next: synthlang study {path} --dry-run, or --smoke to try it")
 

@@ -101,7 +101,7 @@ def parse_on_slurm(
     work = out.with_name(PREFIX + out.name)
     if not out.exists():
         options = read_options(jobs.slurm)
-        check_slurm(work)
+        check_slurm()
         cache = (cache or work / "parses").absolute()
         engine = open_engine(parser, morphology=morphology)
         source = ParsedSource(open_source(source_spec), engine, cache, tokens)

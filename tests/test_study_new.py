@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from probes.commands import TEMPLATE, write_new_study
 from probes.study.cells import load_study
 from probes.study.checks import check_cells
 from probes.study.compare import comparisons
-from probes.study.new_study import TEMPLATE, write_new_study
 from synthlang.catalogue import folder
 from tests.refusals import refused
 from tests.study_cases import command

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from pretrain.stopping import Stopped, watched
 from probes.models.names import CellModel
@@ -27,7 +27,7 @@ from probes.study.common_settings import common_settings, describe_changes
 from probes.study.config import StudyConfig
 from probes.study.examples import examples
 from probes.study.executors import open_executor
-from probes.study.executors.base import Detached, Executor, Machine, StageOutcome
+from probes.study.executors.base import Executor, Machine, StageOutcome
 from probes.study.executors.resources import environment, machine_of
 from probes.study.gc import check_weights
 from probes.study.graph import graph
@@ -44,13 +44,15 @@ from probes.study.record import (
     relative,
     write_logs,
 )
-from probes.study.schedule import Schedule
+from probes.study.schedule import Schedule, TimeLeft
 from probes.study.stage_folders import folder_name, stages_read
-from probes.study.time_left import TimeLeft
 from synthlang.files import only_writer, write_json
 from synthlang.progress import Report, Say, silent, unheard
 from synthlang.store import Store
 from synthlang.wording import plural
+
+if TYPE_CHECKING:
+    from probes.study.executors.slurm import SlurmExecutor
 
 BETWEEN = 5.0
 """Minimum number of seconds between two writings of study.json and the tables."""
@@ -260,7 +262,7 @@ class StudyRun:
         executor = open_executor(options.executor, self.store, self.folder, self.machine, options.slurm)
         try:
             if not options.wait:
-                cast(Detached, executor).submit_graph(left)
+                cast("SlurmExecutor", executor).submit_graph(left)
                 say(f"submitted {plural(len(left), 'stage')}; start the study again to collect the results")
                 return
             keys = {stage.key for stage in left} | self.done

@@ -19,23 +19,28 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.console import Console
+
 from pretrain.folder import read_metrics
-from pretrain.stopping import Flag, Stopped, watching
+from pretrain.stopping import EXIT_CODE, Flag, Stopped, on_sigterm, watching
 from probes.stages.base import StageKeys
 from probes.stages.content_hashes import ContentHashes
 from probes.stages.done import is_done, note
 from probes.stages.pretrain import PretrainStage
 from probes.study.builder import CellBuilder
 from probes.study.cell import Cell
+from probes.study.cells import check_not_hidden
 from probes.study.config import StudyConfig
 from probes.study.grid import GridPoint
-from probes.study.options import SearchOptions
+from probes.study.inherited import read_study
+from probes.study.options import SearchOptions, sized
 from probes.study.record import STAGES, check_store, registered
+from synthlang.catalogue import run_folder
 from synthlang.distribution import install_command
 from synthlang.errors import InputError
 from synthlang.files import atomic_file
 from synthlang.fingerprint import fingerprint
-from synthlang.progress import Report, Say
+from synthlang.progress import Display, Report, Say
 from synthlang.store import Store
 
 if TYPE_CHECKING:
@@ -44,6 +49,8 @@ if TYPE_CHECKING:
 JOURNAL, TRIALS = "optuna.log", "trials.csv"
 ERROR, CELL, STAGE = "error", "cell", "stage"
 """Names of the user attributes of a trial."""
+SHOWN = 20
+"""Maximum number of trials to print."""
 
 
 class Search:
@@ -284,3 +291,44 @@ def tried(trials: optuna.Study) -> list[optuna.trial.FrozenTrial]:
 def ranked(trials: Sequence[optuna.trial.FrozenTrial]) -> list[optuna.trial.FrozenTrial]:
     """Sort trials by the last step that they reached, the latest first, then by perplexity, the lowest first."""
     return sorted(trials, key=lambda t: (-(t.last_step or 0), t.intermediate_values.get(t.last_step or 0, math.inf)))
+
+
+def search_command(
+    name: Path, out: Path | None, options: SearchOptions, overrides: list[str]
+) -> list[optuna.trial.FrozenTrial]:
+    """Search the grid of a study, print the best SHOWN trials and return all trials, the best first.
+
+    Args:
+        name: Name or file of the study.
+        out: Folder of the search (default: ``runs/NAME-search``).
+        options: Options of the search.
+        overrides: Assignments ``KEY=VALUE`` that change the config of the study.
+
+    Raises:
+        InputError: The study or an option is wrong, an assignment changes nothing, or Optuna is not installed.
+        SystemExit: The search was stopped by SIGTERM (code 143).
+    """
+    config = sized(name, options.size)
+    out = out or run_folder(config).with_name(f"{run_folder(config).name}-search")
+    study = read_study(config, overrides)
+    search = Search(study, config, out, options)
+    check_not_hidden(search.points, overrides)
+    with Display() as display, on_sigterm() as stop:
+        try:
+            found = ranked(tried(search.run(stop, display.report, display.message)))
+        except Stopped:
+            display.message("stopped; run the same command again to continue")
+            raise SystemExit(EXIT_CODE) from None
+    console = Console()
+    lines = [f"{_reached(trial)}: {', '.join(f'{a}={v}' for a, v in trial.params.items())}" for trial in found[:SHOWN]]
+    lines += [f"trials: {out / TRIALS}", f"a study reuses the finished models with --store {search.store.root}"]
+    for line in lines:
+        console.print(line, soft_wrap=True, markup=False, emoji=False, highlight=False)
+    return found
+
+
+def _reached(trial: optuna.trial.FrozenTrial) -> str:
+    step = trial.last_step
+    if step is None or ERROR in trial.user_attrs:
+        return "failed"
+    return f"perplexity {trial.intermediate_values[step]:.2f} at step {step}"

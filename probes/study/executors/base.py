@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -60,46 +59,17 @@ class Executor(Protocol):
         """Stop the running stages, or leave them to the scheduler of the cluster."""
 
 
-class Detached(Executor, Protocol):
-    """An executor whose stages continue after the runner has ended."""
-
-    def submit_graph(self, stages: Sequence[Stage]) -> None:
-        """Submit unfinished stages, parents first. Each starts when its parents have succeeded.
-
-        Raises:
-            InputError: Not all stages can be submitted.
-        """
-
-
-class _Unheard(BaseException):
-    """Raised when the progress pipe is closed. A stage does not catch it, since it is not an Exception."""
-
-
 def run_stage(stage: Stage, store: Store, report: Report) -> StageOutcome:
-    """Make a stage in this process and return its outcome. An exception of the stage becomes an outcome.
-
-    Raises:
-        BrokenPipeError: ``report`` raised it, because the runner has ended. A BrokenPipeError of the stage itself, for
-            example after the death of a program that it started, becomes an outcome.
-    """
+    """Make a stage in this process and return its outcome. An exception of the stage becomes an outcome."""
     from probes.stages.making import make  # imports torch
 
     started = time.monotonic()
-
-    def told(name: str, done: int, total: int, note: str) -> None:
-        try:
-            report(name, done, total, note)
-        except BrokenPipeError as error:
-            raise _Unheard from error
-
     try:
         # Another study of the store may have made the stage in the meantime.
         if not is_done(store, stage):
-            make(stage.reread(store), store, told)
+            make(stage.reread(store), store, report)
             note(store, stage, time.monotonic() - started)
         return StageOutcome(stage.key)
-    except _Unheard as gone:
-        raise BrokenPipeError("the progress pipe is closed") from gone
     except Exception as problem:  # One failed cell must not stop the others.
         line = str(problem) if isinstance(problem, InputError) else f"{type(problem).__name__}: {problem}"
         return StageOutcome(stage.key, " ".join(line.split()), traceback.format_exc())

@@ -175,10 +175,10 @@ def _work(stage: Stage, root: Path, threads: int, device: str | None, written: P
         os.environ[VISIBLE] = device  # before CUDA is initialised
     use_threads(threads)
 
-    def report(name: str, done: int, total: int, note: str) -> None:
-        connection.send((name, done, total, note))
+    def send(message: StageOutcome | tuple[str, int, int, str]) -> None:
+        try:
+            connection.send(message)
+        except BrokenPipeError:
+            os._exit(1)  # The runner was killed. Its next start continues from the disk.
 
-    try:
-        connection.send(run_stage(stage, Store(root), report))
-    except BrokenPipeError:
-        os._exit(1)  # The runner was killed. Its next start continues from the disk.
+    send(run_stage(stage, Store(root), lambda *told: send(told)))

@@ -21,7 +21,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from probes.stages.base import Stage
 from probes.stages.done import is_done
@@ -53,11 +53,8 @@ FULL = "SubmitJob|MaxJobCount"
 """Pattern of the messages of sbatch at a limit on the number of jobs."""
 
 
-def check_slurm(folder: Path) -> None:
-    """Raise InputError if this machine cannot submit jobs, or cannot submit them for a study in this folder."""
-    if "%" in str(folder.absolute()):
-        reason = "the path has the character %, which Slurm replaces in the names of logs"
-        raise InputError(reason, folder, hint="name a path without this character", code="unsupported")
+def check_slurm() -> None:
+    """Raise InputError if this machine cannot submit jobs."""
     missing = [name for name in PROGRAMS if shutil.which(name) is None]
     if missing:
         one, verb = ("command", "is") if len(missing) == 1 else ("commands", "are")
@@ -111,18 +108,6 @@ def _python() -> str:
     return shlex.quote(sys.executable) + ("" if os.path.realpath(".") in here else " -P")
 
 
-class JobArray(NamedTuple):
-    """Stages of one kind that wait for the same parents.
-
-    Attributes:
-        stages: The stages, one for each job of the array.
-        parents: Keys of the parents whose jobs must succeed first.
-    """
-
-    stages: Sequence[Stage]
-    parents: Sequence[str]
-
-
 class FullError(Exception):
     """Raised when the cluster accepts no more jobs for now. Its text is the message of sbatch."""
 
@@ -136,8 +121,8 @@ class SlurmExecutor:
         assignments: Options of Slurm, as ``KEY=VALUE`` or ``KIND.KEY=VALUE``.
 
     Raises:
-        InputError: An option is wrong, this machine cannot submit jobs for this folder, or jobs.json cannot be read or
-            has another format.
+        InputError: An option is wrong, this machine cannot submit jobs, or jobs.json cannot be read or has another
+            format.
 
     Attributes:
         options: The options of Slurm.
@@ -150,7 +135,7 @@ class SlurmExecutor:
 
     def __init__(self, store: Store, folder: Path, assignments: Sequence[str] = ()) -> None:
         self.options: SlurmOptions = read_options(assignments)
-        check_slurm(folder)
+        check_slurm()
         os.environ.setdefault("SUBMITIT_PREEMPT_SIGNAL", "USR2")  # the signal that slurm_job handles
         self.store, self.folder = Store(store.root.absolute()), folder.absolute() / FOLDER
         for name in ("tasks", "records", "jobs"):
@@ -189,8 +174,8 @@ class SlurmExecutor:
             raise InputError(NO_QUEUE, "--executor slurm", hint=hint, code="failed")
         wanted = [stage for stage in stages if not self._has_job(stage)]
         try:
-            for array in self._arrays(wanted, {stage.key for stage in stages}):
-                self._send_array(array)
+            for array, parents in self._arrays(wanted, {stage.key for stage in stages}):
+                self._send_array(array, parents)
         except FullError as full:
             reason, hint = f"{NO_MORE}: {full}", "run the same command again later, which submits the other jobs"
             raise InputError(reason, "--executor slurm", hint=hint, code="failed") from full
@@ -240,9 +225,9 @@ class SlurmExecutor:
             return
         self._take([stage for stage in self._new if self._has_job(stage)])
         try:
-            for array in self._arrays(self._new, set()):
-                self._send_array(array)
-                self._take(array.stages)
+            for array, parents in self._arrays(self._new, set()):
+                self._send_array(array, parents)
+                self._take(array)
                 self._asked = float("-inf")  # The known queue does not have these jobs yet.
             self._full = ""
         except FullError as full:
@@ -254,8 +239,16 @@ class SlurmExecutor:
         self._running |= taken
         self._new = [stage for stage in self._new if stage.key not in taken]
 
-    def _arrays(self, stages: Sequence[Stage], waited: set[str]) -> Iterator[JobArray]:
-        """Group stages into arrays, parents first. Only parents in ``waited`` are dependencies."""
+    def _arrays(self, stages: Sequence[Stage], waited: set[str]) -> Iterator[tuple[list[Stage], tuple[str, ...]]]:
+        """Group stages of one kind with equal parents into arrays, parents first.
+
+        Args:
+            stages: The stages.
+            waited: Keys of the parents that are dependencies of jobs.
+
+        Yields:
+            The stages of an array, and the keys of the parents whose jobs must succeed first.
+        """
         depth: dict[str, int] = {}
         found: dict[tuple[int, tuple[str, ...], str], list[Stage]] = {}
         for stage in stages:
@@ -265,9 +258,9 @@ class SlurmExecutor:
         size = self.size  # Submission changes self.size.
         for (_, parents, _), members in sorted(found.items(), key=lambda item: item[0][0]):
             for start in range(0, len(members), size):
-                yield JobArray(members[start : start + size], parents)
+                yield members[start : start + size], parents
 
-    def _send_array(self, array: JobArray) -> None:
+    def _send_array(self, stages: Sequence[Stage], parents: Sequence[str]) -> None:
         """Submit an array that starts after the jobs of its parents succeed, and record its job ids.
 
         Raises:
@@ -277,17 +270,17 @@ class SlurmExecutor:
         """
         import submitit
 
-        kind = array.stages[0].kind
+        kind = stages[0].kind
         executor = submitit.SlurmExecutor(
             self.folder / "jobs", max_num_timeout=self.options.requeues, python=self.options.python or _python()
         )
-        executor.update_parameters(**self._parameters(kind, [self.jobs[key] for key in array.parents]))
+        executor.update_parameters(**self._parameters(kind, [self.jobs[key] for key in parents]))
         try:
             with writing(self.folder / "jobs"):
-                sent = executor.submit_array([self._job(stage) for stage in array.stages])
+                sent = executor.submit_array([self._job(stage) for stage in stages])
         except RuntimeError as error:
             if re.search(FULL, str(error)):
-                self.size = max(1, min(self.size, len(array.stages)) // 2)
+                self.size = max(1, min(self.size, len(stages)) // 2)
                 raise FullError(str(error)) from error
             hint = f"correct the options of {kind} with --slurm, or run the same command again if Slurm was only busy"
             if queue() is None:
@@ -295,7 +288,7 @@ class SlurmExecutor:
             reason = f"sbatch failed for the jobs of kind {kind}: {error}"
             raise InputError(reason, "--executor slurm", hint=hint, code="failed") from error
         self.size = min(2 * self.size, self.options.array_size)
-        self.jobs |= {stage.key: str(job.job_id) for stage, job in zip(array.stages, sent, strict=True)}
+        self.jobs |= {stage.key: str(job.job_id) for stage, job in zip(stages, sent, strict=True)}
         write_json(self.path, {"format": FORMAT, "jobs": self.jobs})
 
     def _job(self, stage: Stage) -> Job:
