@@ -248,9 +248,11 @@ def import_order_model(
         InputError: A file cannot be read or is not a file of a released model, or ``out`` cannot be a file name.
         DiskError: The model file cannot be written.
     """
-    from synthlang.order.model_commands import order_import
+    from synthlang.order.model import import_orm
 
-    return order_import(Path(noun), Path(verb), Path(out), Path(out).name.partition(".")[0], labels)
+    model = import_orm(Path(noun), Path(verb), Path(out).name.partition(".")[0], labels)
+    model.save(Path(out))
+    return model
 
 
 def show_order_model(

@@ -26,7 +26,7 @@ from scipy.special import gammaln
 
 from synthlang.corpus import Corpus
 from synthlang.order.distribution import ClassDistribution, distribution
-from synthlang.order.items import CLASS_OF_HEAD, Scheme
+from synthlang.order.items import CLASS_OF_HEAD
 from synthlang.order.model import OrderModel
 from synthlang.order.nodes import Nodes, nodes_of
 from synthlang.order.permutations import all_orders
@@ -92,7 +92,6 @@ def evaluate(
     training: Corpus | None = None,
     most_items: int = 7,
     labels: str = "mapped",
-    corpus_labels: Scheme = "ud2",
 ) -> dict[str, dict[str, Any]]:
     """Score a model on held-out trees, for each class of nodes and for ``all`` nodes.
 
@@ -102,7 +101,6 @@ def evaluate(
         training: Text with trees for the baseline ``direction`` (default: no such baseline).
         most_items: Largest number of items of a node that is scored, 2 to 8. The smallest number is always 2.
         labels: ``mapped`` or ``faithful`` (see ``distribution``).
-        corpus_labels: The label scheme of both texts.
 
     Returns:
         For each class of the model, and for ``all``, a dictionary with these keys. Numbers have 4 decimals. Without
@@ -117,9 +115,9 @@ def evaluate(
         best_uniform       expected share of nodes whose order in the text equals an order that is drawn uniformly
 
     Raises:
-        InputError: ``labels`` or ``corpus_labels`` has an unknown value.
+        InputError: ``labels`` has an unknown value.
     """
-    models = distribution(model, labels=labels, corpus_labels=corpus_labels)
+    models = distribution(model, labels=labels)
     tables = []
     for node in model.classes:
         side = None if training is None else Direction.of(nodes_of(training, node, most_items).values())

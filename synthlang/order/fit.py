@@ -51,7 +51,7 @@ SHARE_OF_NGRAMS = 0.1
 CHUNK = 400_000  # number of orders that are computed at a time
 DECIMALS = 4
 SMALLEST = 0.005  # weights with a smaller absolute value are left out of the model
-ITERATIONS = 500
+ITERATIONS = 500  # of L-BFGS, at most
 
 
 @dataclass(frozen=True)
@@ -209,17 +209,14 @@ class Design:
         return total, gradient[:-1]
 
 
-def maximise(
-    design: Design, l2: float, iterations: int = ITERATIONS, report: Report = silent, task: str = "order model"
-) -> tuple[Floats, int]:
+def maximise(design: Design, l2: float, report: Report = silent, task: str = "order model") -> tuple[Floats, int]:
     """Return the weights with the highest penalised likelihood, [features], and the number of L-BFGS iterations.
 
-    The penalised likelihood is L(w) of the module.
+    The penalised likelihood is L(w) of the module. The search starts from zero weights.
 
     Args:
         design: The data of one class of nodes.
         l2: The λ of the penalty λ/2 · ‖w‖².
-        iterations: Largest number of iterations. The search starts from zero weights.
         report: Function that shows progress.
         task: Name of the work in reports.
     """
@@ -237,14 +234,14 @@ def maximise(
     def step(_: Any) -> None:
         nonlocal done
         done += 1
-        report(task, done, iterations, f"loss a node {latest / design.nodes:.4f}")
+        report(task, done, ITERATIONS, f"loss a node {latest / design.nodes:.4f}")
 
     start = np.zeros(len(design.features))
     found, _, _ = fmin_l_bfgs_b(
-        loss, start, m=20, factr=1e6, pgtol=1e-3, maxiter=iterations, maxfun=2 * iterations, callback=step
+        loss, start, m=20, factr=1e6, pgtol=1e-3, maxiter=ITERATIONS, maxfun=2 * ITERATIONS, callback=step
     )
-    if done < iterations:
-        report(task, iterations, iterations, f"converged after {done} iterations")
+    if done < ITERATIONS:
+        report(task, ITERATIONS, ITERATIONS, f"converged after {done} iterations")
     return np.asarray(found, dtype=np.float64), done
 
 
@@ -255,7 +252,6 @@ def fit(
     choose_on: Corpus | None = None,
     most_items: int = MOST_ITEMS_TO_FIT,
     labels: Scheme = "ud2",
-    iterations: int = ITERATIONS,
     report: Report = silent,
     about: Mapping[str, str] | None = None,
 ) -> OrderModel:
@@ -271,7 +267,6 @@ def fit(
         choose_on: Trees for the choice of λ (default: none, for a single value).
         most_items: Largest number of items of a training node, 2 to 8.
         labels: The label scheme of the treebank.
-        iterations: Largest number of L-BFGS iterations.
         report: Function that shows progress.
         about: Values of ``treebank``, ``licence`` and ``attribution`` for the model file.
 
@@ -285,12 +280,12 @@ def fit(
     for value in l2:
         weights, notes = {}, dict[str, Any](most_items=most_items, decimals=DECIMALS, smallest=SMALLEST)
         for node, design in designs.items():
-            found, steps = maximise(design, value, iterations, report, f"order model {name}, {node}, L2 {value:g}")
+            found, steps = maximise(design, value, report, f"order model {name}, {node}, L2 {value:g}")
             rounded = np.round(found, DECIMALS).tolist()
             named = sorted(zip(design.features, rounded, strict=True))
             weights[node] = {feature: weight for feature, weight in named if abs(weight) >= SMALLEST}
             counts = {"nodes": int(design.nodes), "features": len(design.features), "kept": len(weights[node])}
-            notes[node] = {**counts, "iterations": steps, "converged": steps < iterations}
+            notes[node] = {**counts, "iterations": steps, "converged": steps < ITERATIONS}
         facts = {"name": name, "labels": labels, "weights": weights, **(about or {})}
         models.append(parse(OrderModel, {**facts, "fit": {**notes, "l2": value}}))
     if choose_on is None or len(models) == 1:

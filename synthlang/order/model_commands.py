@@ -1,4 +1,4 @@
-"""The commands about order models: fit (with the model's card), import, show, evaluate and compare."""
+"""The commands about order models: fit (with the model's card), show, evaluate and compare."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from synthlang.order.distribution import distribution
 from synthlang.order.evaluate import ENOUGH, closeness, evaluate, table
 from synthlang.order.fit import L2, MOST_ITEMS_TO_FIT, fit
 from synthlang.order.items import CLASS_OF_HEAD, MOST_ITEMS, Scheme, views
-from synthlang.order.model import OrderModel, import_orm, load_model
+from synthlang.order.model import OrderModel, load_model
 from synthlang.order.nodes import find_nodes
 from synthlang.order.permutations import all_orders
 from synthlang.progress import Report, silent
@@ -41,25 +41,7 @@ def show(
     temperature: float = 1.0,
     corpus_labels: Scheme = "ud2",
 ) -> dict[str, Any]:
-    """Return the probability of every order of the items of the head ``node``.
-
-    See ``synthlang.show_order_model`` for the equation and the result.
-
-    Args:
-        model: Name or file of the order model.
-        conllu: The file with the tree.
-        sentence: A ``sent_id`` of the file or a number from 1.
-        node: The id of the word, from 1.
-        labels: ``mapped`` or ``faithful`` (see ``distribution``).
-        substrate: A second model to mix in.
-        substrate_weight: The weight m of the substrate, 0 to 1.
-        temperature: The temperature T, above 0.
-        corpus_labels: The label scheme of the file.
-
-    Raises:
-        InputError: A model or the file cannot be read, the sentence or the node does not exist, the model cannot order
-            the node, or a setting is not allowed.
-    """
+    """Return the probability of every order of the items of the head ``node`` (see ``synthlang.show_order_model``)."""
     if not temperature > 0.0 or not np.isfinite(temperature):
         raise InputError(f"must be a number above 0, not {temperature}", keys="temperature", code="range")
     if not 0.0 <= substrate_weight <= 1.0:
@@ -88,7 +70,7 @@ def show(
 def _check_node(block: Block, node: int, classes: Collection[str], path: Path) -> None:
     """Refuse a word whose dependents the model does not order."""
     if not 1 <= node <= len(block.form):
-        hint = f"choose a word from 1 to {len(block.form)}" if len(block.form) > 1 else "choose word 1"
+        hint = f"choose a word from 1 to {len(block.form)}"
         raise InputError(f"the sentence has no word {node}", path, block.lines[0], hint=hint, code="range")
     line = block.lines[node - 1]
     upos, items = block.upos[node - 1], 1 + block.head.count(node)
@@ -117,9 +99,7 @@ def _find(path: Path, sentence: str) -> Block:
     else:
         if not names:
             raise nothing_in("sentence", path)
-        hint = (
-            f"name a sent_id, or a number from 1 to {len(names)}" if len(names) > 1 else "write 1 for the only sentence"
-        )
+        hint = f"name a sent_id, or a number from 1 to {len(names)}"
         raise InputError(f"has no sentence {sentence!r}", path, hint=hint, code="missing")
     return next(islice(read_blocks(path), row, None))
 
@@ -208,27 +188,9 @@ def order_fit(
     attribution: str = "",
     report: Report = silent,
 ) -> OrderModel:
-    """Fit a model to splits of a treebank, and write the model and its card.
+    """Fit a model to splits of a treebank, and write the model and its card (see ``synthlang.fit_order_model``).
 
-    Args:
-        treebank: A source such as ``conllu:DIR``.
-        out: The file, gzipped if it ends in ``.gz``. The card in Markdown is written beside it.
-        train: Splits to learn from (default: the training split, or else dev or test).
-        held_out: Splits to score the model on (default: the test split, or else dev, unless it is used already).
-        choose_on: Splits for the choice among several ``l2``.
-        l2: Weights of the L2 prior.
-        labels: The label scheme of the treebank.
-        most_items: Largest number of items of a training node.
-        title: Name of the treebank for the card.
-        licence: Licence of the treebank.
-        attribution: Authors of the treebank.
-        report: Function that shows progress.
-
-    Raises:
-        InputError: The treebank has no trees, lacks a split or has no node to learn from. A split is named twice, or is
-            in ``train`` and also in ``held_out`` or ``choose_on``. A setting is invalid. ``out`` is not the name of a
-            model file, the card would replace another file, or another process writes ``out``.
-        DiskError: The model or its card cannot be written.
+    ``most_items`` is the largest number of items of a training node. ``report`` shows progress.
     """
     card_file_path, source = card_path(out), open_source(treebank)
     train = tuple(train) or _first_of(source, ("train", "dev", "test"))
@@ -287,32 +249,10 @@ def _first_of(source: Source, names: Sequence[str], but: Sequence[str] = ()) -> 
     return tuple([name for name in names if name in source.splits and name not in but][:1])
 
 
-def order_import(noun: Path, verb: Path, out: Path, name: str, labels: Scheme = "ud1") -> OrderModel:
-    """Convert the two released files of a model to the model file ``out``.
-
-    See ``import_orm`` for the other arguments.
-
-    Raises:
-        InputError: A file is not a file of a released model, an argument is not allowed (see ``import_orm``), or
-            ``out`` has no name, such as ``.``.
-        DiskError: The model file cannot be written.
-    """
-    model = import_orm(noun, verb, name, labels)
-    model.save(out)
-    return model
-
-
 def order_evaluate(
     model: str, treebank: str, held_out: Sequence[str] = ("test",), train: Sequence[str] = (), labels: str = "mapped"
 ) -> dict[str, Any]:
-    """Score an order model on splits of a treebank.
-
-    See ``synthlang.evaluate_order_model`` for the arguments and the result.
-
-    Raises:
-        InputError: The model cannot be read, ``labels`` has an unknown value, or the treebank has no trees or lacks a
-            split.
-    """
+    """Score an order model on splits of a treebank (see ``synthlang.evaluate_order_model``)."""
     if not held_out:
         raise InputError("has no split", keys="held_out", hint="name a split such as test", code="empty")
     training = _read(treebank, train) if train else None
@@ -329,23 +269,10 @@ def order_compare(
     enough: int = ENOUGH,
     **more: Any,
 ) -> dict[str, Any]:
-    """Compare the ``parent`` treebank, reordered by a model, with the ``target`` treebank.
+    """Compare a reordered treebank with a ``target`` treebank (see ``synthlang.compare_order_model``).
 
-    Args:
-        parent: The treebank to reorder.
-        target: The treebank of the language that the model imitates.
-        model: Name or file of the order model.
-        parent_split: Split of the treebank to reorder.
-        target_split: Split of the target treebank.
-        key: Random key of the orders.
-        enough: Smallest number of dependents of a relation that counts.
-        more: Further options of the transform ``reorder``.
-
-    Returns:
-        The result of ``closeness``.
-
-    Raises:
-        InputError: A model cannot be read, an option is wrong, or a treebank has no trees or lacks the split.
+    ``key`` is the random key of the orders. ``enough`` is the smallest number of dependents of a relation that counts.
+    ``more`` are further options of the transform ``reorder``.
     """
     ours, theirs = _read(parent, (parent_split,)), _read(target, (target_split,))
     moved = parse(Reorder, {"model": model, **more}).rewrite(ours, key).apply(ours)

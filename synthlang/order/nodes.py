@@ -70,8 +70,7 @@ def item_count(forest: Forest, glued: Flags | None = None) -> Ints:
 
 def heads_of(corpus: Corpus, *classes: NodeClass) -> Flags:
     """Return whether each word heads a node of one of the classes, [words]."""
-    upos = corpus.columns["upos"]
-    return np.asarray([CLASS_OF_HEAD.get(name) in classes for name in upos.names or ()] or [False])[upos.codes]
+    return corpus.columns["upos"].lookup(lambda name: CLASS_OF_HEAD.get(name) in classes)
 
 
 def find_nodes(corpus: Corpus, forest: Forest, wanted: Flags, glued: Flags | None = None) -> dict[int, Nodes]:

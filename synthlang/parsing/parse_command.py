@@ -103,24 +103,9 @@ def parse_command(
     morphology: bool = False,
     devices: Sequence[str] = (),
 ) -> dict[str, int]:
-    """Parse every split of a source into ``out``, and return the number of sentences of each split.
+    """Parse every split of a source into ``out`` (see ``synthlang.parse``). A killed run resumes from the cache.
 
-    A folder that already holds the same parse is not changed. A killed run resumes from the cache.
-
-    Args:
-        source_spec: The source, as ``open_source`` takes it.
-        engine: The parser, such as ``spacy:NAME``.
-        out: The folder to write.
-        tokens: ``source`` keeps the words of the source. With ``engine`` the parser splits the text itself.
-        workers: Number of worker processes. The output is identical for any number.
-        cache: Folder in which parses are stored (default: ``default_cache()``).
-        morphology: True for features and lemmas.
-        devices: CUDA devices of the worker processes (see ``parse_chunks``).
-
-    Raises:
-        InputError: The folder has other content or is being written by another process, the source or the parser cannot
-            be opened or fails, or a split has no parsed sentence.
-        DiskError: The folder or the cache cannot be written.
+    ``engine`` is the parser with its model, such as ``spacy:NAME``.
     """
     opened = open_source(source_spec)
     parser = open_engine(engine, morphology=morphology)
