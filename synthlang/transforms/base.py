@@ -70,7 +70,10 @@ class Transform(StrictModel):
 
     @property
     def adds_forms(self) -> bool:
-        """True if the transform writes forms that the source does not have, which ``added_forms`` lists."""
+        """True if the transform writes forms that the source does not have, which ``added_forms`` lists.
+
+        A subclass may give a ClassVar instead.
+        """
         return False
 
     def added_forms(self, words: Sequence[str], key: int) -> tuple[str, ...]:
@@ -156,12 +159,32 @@ def filtered(result: Rewrite, affected: NDArray[np.bool_], fits: NDArray[np.bool
     return flagged if keep.all() else flagged.take(np.flatnonzero(keep)).counted({**result.counts, reason: ~keep})
 
 
+def check_order(transform: Transform, smaller: str, larger: str) -> None:
+    """Check that the option ``smaller`` of a transform does not exceed the option ``larger``.
+
+    Raises:
+        InputError: It does. The error names ``larger``, or ``smaller`` if ``larger`` has its default.
+    """
+    low, high = getattr(transform, smaller), getattr(transform, larger)
+    if high is not None and high < low:
+        reason, key = f"{high} is smaller than {smaller} ({low})", larger
+        if key not in transform.model_fields_set:
+            reason, key = f"{low} is larger than {larger} ({high})", smaller
+        raise InputError(reason, keys=key, hint=f"set {larger} to {low} or more", code="range")
+
+
 def parent_words(corpus: Corpus) -> Column:
     """Return the source word of each word, or ``_`` for an inserted word.
 
     Without a column ``parent``, the source words are the words of the corpus itself.
     """
     return corpus.columns.get("parent", corpus.form)
+
+
+def is_listed(words: Column, listed: Sequence[str]) -> NDArray[np.bool_]:
+    """Return whether each word is in the list ``listed``, in upper or lower case, [words]."""
+    forms = {form.lower() for form in listed}
+    return words.lookup(lambda name: name.lower() in forms)
 
 
 def check_columns(corpus: Corpus, transform: Transform) -> None:

@@ -25,14 +25,21 @@ from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from synthlang.corpus import Column, Corpus
-from synthlang.errors import InputError
 from synthlang.rewrite import Rewrite
 from synthlang.sources.words import one_word, visible
-from synthlang.transforms.base import MOST_WORDS, Transform, check_columns, chosen_sentences, filtered
-from synthlang.transforms.mark import Insertion, check_marker, edit
+from synthlang.transforms.base import (
+    MOST_WORDS,
+    Transform,
+    check_columns,
+    check_order,
+    chosen_sentences,
+    filtered,
+    parent_words,
+)
+from synthlang.transforms.mark import INSERTED_TAG, Insertion, Marker, edit
 from synthlang.transforms.word_order import Rows
 
 Flags = NDArray[np.bool_]
@@ -90,37 +97,24 @@ class Hop(Transform):
     requires: ClassVar[tuple[str, ...]] = ("lemma", "feats")
     invertible: ClassVar[bool] = False
     flags_sentences: ClassVar[bool] = True
+    adds_forms: ClassVar[bool] = True
 
     kind: Literal["hop"] = "hop"
     distance: int = Field(default=4, ge=0, le=MOST_WORDS)
     """Number of words between a verb and its marker. ASCII punctuation and ``parts`` do not count."""
     room: int = Field(default=4, ge=0, le=MOST_WORDS)
     """Number of words that must follow each affected verb. Other sentences are left out and counted."""
-    singular: str = "🅂"
+    singular: Marker = "🅂"
     """Marker of a verb with Number=Sing."""
-    plural: str = "🄿"
+    plural: Marker = "🄿"
     """Marker of a verb with Number=Plur."""
     parts: tuple[str, ...] = PARTS
     """Words that are parts of the word before them."""
 
-    @field_validator("singular", "plural")
-    @classmethod
-    def _one_word(cls, value: str) -> str:
-        return check_marker(value)
-
     @model_validator(mode="after")
     def _fits(self) -> Hop:
-        if self.room < self.distance:
-            hint = f"set room to {self.distance} or more"
-            reason, key = f"{self.room} is smaller than distance ({self.distance})", "room"
-            if key not in self.model_fields_set:
-                reason, key = f"{self.distance} is larger than room ({self.room})", "distance"
-            raise InputError(reason, keys=key, hint=hint, code="range")
+        check_order(self, "distance", "room")
         return self
-
-    @property
-    def adds_forms(self) -> bool:
-        return True
 
     def added_forms(self, words: Sequence[str], key: int) -> tuple[str, ...]:
         del words, key
@@ -171,3 +165,33 @@ def lemmatised(corpus: Corpus, verbs: Rows) -> Column:
     codes = form.codes.copy()
     codes[verbs] = np.where(new < 0, codes[verbs], new)
     return Column(codes, tuple(index))
+
+
+class Delay(Transform):
+    """Move the words that earlier transforms inserted, such as markers, some words to the right."""
+
+    requires: ClassVar[tuple[str, ...]] = ("upos",)
+    keeps_forms: ClassVar[bool] = True
+    invertible: ClassVar[bool] = False  # a word that moved to the end may come from several places
+
+    kind: Literal["delay"] = "delay"
+    by: int = Field(default=4, ge=1, le=MOST_WORDS)
+    """Number of words that an inserted word passes, not counting other inserted words.
+
+    If the sentence ends first, the word moves to its end.
+    """
+    unit: Literal["word", "token"] = "word"
+    """Unit that is passed: words, or the tokens of a vocabulary (as in the paper)."""
+
+    def rewrite(self, corpus: Corpus, key: int) -> Rewrite:
+        if not len(corpus):
+            return Rewrite.identity(corpus)
+        check_columns(corpus, self)
+        sentence = corpus.sentence_of_word
+        tag = corpus.columns["upos"].lookup(lambda name: name == INSERTED_TAG)
+        inserted = tag & parent_words(corpus).lookup(lambda name: name == INSERTED_TAG)
+        passed = np.cumsum(~inserted)  # number of other words up to each word, itself included
+        last = np.append(0, passed)[corpus.offsets[1:]][sentence]
+        steps = np.where(chosen_sentences(corpus, key, self.strength), self.by, 0)[sentence]
+        place = np.where(inserted, np.minimum(passed + steps, last), passed)
+        return Rewrite.reorder(corpus, np.lexsort((inserted, place, sentence)).astype(np.int64))

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import permutations
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from synthlang.config import StrictModel
 from synthlang.corpus import Column, Corpus
 from synthlang.errors import InputError, did_you_mean
 from synthlang.rewrite import INSERTED, Rewrite
-from synthlang.transforms.base import MOST_WORDS, Transform, check_columns, chosen_sentences, parent_words
+from synthlang.transforms.base import MOST_WORDS, Transform, check_columns, chosen_sentences, is_listed, parent_words
 from synthlang.transforms.layout import RELATIONS, TAGS, attach_inserted, base, modern
 from synthlang.trees import Forest
 
@@ -39,6 +39,9 @@ def check_marker(word: str) -> str:
             f"the marker {word!r} must be one word and not {INSERTED_TAG}", hint=OTHER_MARKER, code="format"
         )
     return word
+
+
+Marker = Annotated[str, AfterValidator(check_marker)]
 
 
 class Insertion(NamedTuple):
@@ -156,9 +159,7 @@ def dropped(corpus: Corpus, kinds: Sequence[str], articles: Sequence[str]) -> Fl
     relation = corpus.columns["deprel"].lookup(base, object)
     tag, head = corpus.columns["upos"].lookup(str, object), corpus.columns["head"].codes
     if "articles" in kinds:
-        forms = {form.lower() for form in articles}
-        is_article = parent_words(corpus).lookup(lambda name: name.lower() in forms)
-        wanted |= (relation == "det") & (tag == "DET") & is_article
+        wanted |= (relation == "det") & (tag == "DET") & is_listed(parent_words(corpus), articles)
     if "pronouns" in kinds:
         wanted |= (relation == "nsubj") & (tag == "PRON")
     is_head = np.zeros(len(head), bool)
@@ -182,7 +183,7 @@ def words_after_verbs(corpus: Corpus, marked: Flags, keep: Flags, distance: int)
 class AfterVerb(StrictModel):
     """A word inserted some words after each verb, whatever the form of the verb (``hop`` marks its number)."""
 
-    word: str
+    word: Marker
     """The word that is inserted."""
     distance: int = Field(default=4, ge=0, le=MOST_WORDS)
     """Number of words between the verb and the inserted word. Punctuation does not count.
@@ -199,14 +200,14 @@ class Mark(Transform):
     """
 
     kind: Literal["mark"] = "mark"
-    case: Mapping[str, str] = Field(default_factory=dict)
+    case: Mapping[str, Marker] = Field(default_factory=dict)
     """Marker for each relation, put on the NOUN, PROPN or PRON that has the relation.
 
     The marker of ``nmod`` also applies to ``nmod:poss`` unless it has another marker.
     """
-    number: str | None = None
+    number: Marker | None = None
     """Marker of a NOUN with Number=Plur. This option needs the column ``feats``."""
-    agreement: Mapping[str, str] = Field(default_factory=dict)
+    agreement: Mapping[str, Marker] = Field(default_factory=dict)
     """Marker of a VERB or AUX for each property of its subject. The first property that fits is used.
 
     A property is a UPOS tag (``PRON``) or features (``Number=Plur|Person=3``), which need the column ``feats``.
@@ -252,15 +253,10 @@ class Mark(Transform):
             reason = f"{self.separator!r} must be one or more characters without a space"
             raise InputError(reason, keys="separator", hint="choose another separator", code="format")
         named: dict[tuple[str, ...], str] = {} if self.number is None else {("number",): self.number}
-        named |= {} if self.after_verb is None else {("after_verb", "word"): self.after_verb.word}
         named |= {("case", relation): marker for relation, marker in self.case.items()}
         named |= {("agreement", key): marker for key, marker in self.agreement.items()}
-        for keys, word in named.items():
-            try:
-                check_marker(word)
-            except InputError as error:
-                raise error.inside(*keys) from error
-            if not self.as_words and word in self.markers and self.separator in word:
+        for keys, word in () if self.as_words else named.items():
+            if self.separator in word:
                 reason = f"the marker {word!r} contains the separator {self.separator!r} and could not be removed again"
                 raise InputError(reason, keys=keys, hint=OTHER_MARKER_OR_SEPARATOR, code="conflict")
         for one, other in () if self.as_words else permutations(map(self._joined, self.markers), 2):

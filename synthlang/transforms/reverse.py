@@ -16,14 +16,14 @@ from dataclasses import replace
 from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from synthlang.corpus import Column, Corpus
 from synthlang.rewrite import INSERTED, Rewrite
 from synthlang.rng import key_of, uniform
 from synthlang.scripts import token_of_word
 from synthlang.transforms.base import MOST_WORDS, Transform, chosen_sentences, filtered
-from synthlang.transforms.mark import check_marker
+from synthlang.transforms.mark import Marker
 from synthlang.transforms.word_order import Rows
 
 
@@ -73,25 +73,17 @@ class Reverse(Transform):
     """Insert a marker at a random place of each sentence, and reverse the words after it or the whole sentence."""
 
     flags_sentences: ClassVar[bool] = True
+    adds_forms: ClassVar[bool] = True
 
     kind: Literal["reverse"] = "reverse"
     part: Literal["none", "after", "all"]
     """Part that is reversed: nothing (a control), the words after the marker, or all words and the marker."""
-    marker: str = "🅁"
+    marker: Marker = "🅁"
     """The word that is inserted. With ``unit: token``, the vocabulary must have it as one token."""
     unit: Literal["word", "token"] = "word"
     """Unit that moves: words, or the tokens of a vocabulary (as in the paper)."""
     shortest: int = Field(default=1, ge=0, le=MOST_WORDS)
     """Smallest number of words of a sentence. Shorter sentences are left out and counted."""
-
-    @field_validator("marker")
-    @classmethod
-    def _one_word(cls, value: str) -> str:
-        return check_marker(value)
-
-    @property
-    def adds_forms(self) -> bool:
-        return True
 
     def added_forms(self, words: Sequence[str], key: int) -> tuple[str, ...]:
         del words, key

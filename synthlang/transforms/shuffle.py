@@ -18,7 +18,7 @@ from pydantic import Field, model_validator
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.rewrite import Rewrite
-from synthlang.transforms.base import MOST_WORDS, chosen_sentences, filtered
+from synthlang.transforms.base import MOST_WORDS, check_order, chosen_sentences, filtered
 from synthlang.transforms.word_order import Reordering, Rows, cut_segments, random_order
 
 LARGEST_DRAW = 2**32 - 1
@@ -56,12 +56,7 @@ class Shuffle(Reordering):
             hint = "set permutation: fixed, or delete draw"
             reason = f"has no effect with permutation: {self.permutation}"
             raise InputError(reason, keys="draw", hint=hint, code="no_effect")
-        if self.longest is not None and self.longest < self.shortest:
-            hint = f"set longest to {self.shortest} or more"
-            reason, key = f"{self.longest} is smaller than shortest ({self.shortest})", "longest"
-            if key not in self.model_fields_set:
-                reason, key = f"{self.shortest} is larger than longest ({self.longest})", "shortest"
-            raise InputError(reason, keys=key, hint=hint, code="range")
+        check_order(self, "shortest", "longest")
         return self
 
     def rewrite(self, corpus: Corpus, key: int) -> Rewrite:

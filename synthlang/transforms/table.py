@@ -10,8 +10,7 @@ from synthlang.errors import InputError
 from synthlang.plugins import added
 from synthlang.transforms.base import Transform
 from synthlang.transforms.code_switch import CodeSwitch
-from synthlang.transforms.delay import Delay
-from synthlang.transforms.hop import Hop
+from synthlang.transforms.hop import Delay, Hop
 from synthlang.transforms.mark import Mark
 from synthlang.transforms.reorder import Reorder
 from synthlang.transforms.reverse import Reverse

@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.rewrite import Rewrite
-from synthlang.transforms.base import Transform, check_columns, chosen_sentences, parent_words
+from synthlang.transforms.base import Transform, check_columns, chosen_sentences, is_listed, parent_words
 from synthlang.transforms.layout import (
     AFTER,
     BEFORE,
@@ -158,9 +158,7 @@ class Typology(Transform):
         words = parent_words(corpus).take(layout.items)
         for value, listed in ((self.demonstrative, self.demonstratives), (self.article, self.articles)):
             if value:
-                forms = {form.lower() for form in listed}
-                of_list = [name.lower() in forms for name in words.names or ()]
-                yield value, layout.is_base("det") & np.asarray(of_list or [False])[words.codes]
+                yield value, layout.is_base("det") & is_listed(words, listed)
 
 
 NO_FEATURES = ("kind", "strength", "demonstratives", "articles")
