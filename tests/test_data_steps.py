@@ -65,7 +65,7 @@ class Halves(Segmenter):
 def log(tmp_path, monkeypatch):
     """Put small engines in the place of those of the catalogue, and return the file that they write to."""
     path = tmp_path / "log"
-    monkeypatch.setattr("synthlang.data.steps.parse.open_engine", lambda _, morphology: Chain(str(path)))
+    monkeypatch.setattr("synthlang.data.steps.parse.open_engine", lambda _, morphology: Chain(log=str(path)))
     monkeypatch.setattr("synthlang.data.steps.segment.open_segmenter", lambda _: Halves(log=str(path)))
     return path
 
@@ -147,7 +147,7 @@ def waiting(kind):
                 time.sleep(600)
     return Waiting
 
-synthlang.data.steps.parse.open_engine = lambda _, morphology: waiting(Chain)(log)
+synthlang.data.steps.parse.open_engine = lambda _, morphology: waiting(Chain)(log=log)
 synthlang.data.steps.segment.open_segmenter = lambda _: waiting(Halves)(log=log)
 fetch([sys.argv[3]], sys.argv[4], size="lab", source=sys.argv[5])
 """

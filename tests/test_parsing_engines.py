@@ -294,7 +294,7 @@ def test_morphology_is_read_from_the_documents_of_both_libraries():
     sentence = Document([[dict(zip(names, row, strict=True)) for row in rows]]).sentences[0]
     plain = ("form", "upos", "head", "deprel")
     for columns in (plain, (*plain, "feats", "lemma")):
-        of_spacy = SpacyEngine("", "", "", "", columns, convert=False)._parsed(list(document))
+        of_spacy = SpacyEngine("", "", "", columns, "", convert=False)._parsed(list(document))
         of_stanza = _sentence(sentence, columns)
         assert tuple(of_spacy) == tuple(of_stanza) == columns and of_spacy == of_stanza
     assert of_stanza["feats"] == [*feats[:2], "_"] and of_stanza["lemma"] == ["she", "walk", "_"]

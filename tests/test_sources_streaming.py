@@ -199,7 +199,7 @@ def packed(source: Any, folder: Path) -> None:
 
 
 def parsed(source: Any, folder: Path) -> None:
-    write_parsed(ParsedSource(source, Chain(str(folder / "log")), folder / "cache"), folder / "out")
+    write_parsed(ParsedSource(source, Chain(log=str(folder / "log")), folder / "cache"), folder / "out")
 
 
 @pytest.fixture

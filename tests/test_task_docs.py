@@ -29,7 +29,7 @@ def place(tmp_path, monkeypatch):
     def engine(spec, morphology=False):
         assert not morphology
         asked.append(spec)
-        return Plain(str(tmp_path / "log"))
+        return Plain(log=str(tmp_path / "log"))
 
     monkeypatch.setattr("synthlang.parsing.open_engine", engine)
     monkeypatch.setattr("synthlang.parsing.parse_command.open_engine", engine)

@@ -175,7 +175,7 @@ def _attempt(engine: Engine, mode: Mode, sentences: Sequence[Any]) -> list[Outco
     found = [[p] for p in engine.parse(sentences)] if mode == "words" else engine.parse_text(sentences)
     outcomes: list[Outcome] = []
     for parses, words in zip(found, given, strict=True):
-        problems = [p for p in (problem_of(parsed, engine.columns, words) for parsed in parses) if p]
+        problems = [p for p in (problem_of(parsed, words) for parsed in parses) if p]
         outcomes.append(f"the parser gave {problems[0]}" if problems else parses)
     return outcomes
 

@@ -16,12 +16,13 @@ from __future__ import annotations
 
 import importlib.util
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from synthlang.config import StrictModel, parse
 from synthlang.distribution import install_command
@@ -41,7 +42,8 @@ TREE_COLUMNS = ("upos", "head", "deprel")
 Parsed = dict[str, list[Any]]
 
 
-class Engine(Protocol):
+@dataclass(frozen=True)
+class Engine(ABC):
     """A parser, as plain data that can be pickled. Each process loads the model at the first sentence.
 
     Attributes:
@@ -52,29 +54,22 @@ class Engine(Protocol):
             and ``lemma`` if the engine was opened with ``morphology``.
     """
 
-    @property
-    def name(self) -> str: ...
+    name: str
+    version: str
+    fingerprint: str
+    columns: tuple[str, ...]
 
-    @property
-    def version(self) -> str: ...
-
-    @property
-    def fingerprint(self) -> str: ...
-
-    @property
-    def columns(self) -> tuple[str, ...]: ...
-
+    @abstractmethod
     def parse(self, sentences: Sequence[Sequence[str]]) -> list[Parsed]:
         """Return the columns of each sentence, given as its words. The words stay unchanged."""
-        ...
 
+    @abstractmethod
     def parse_text(self, lines: Sequence[str]) -> list[list[Parsed]]:
         """Split each line of text into sentences and words, and return the trees of each line.
 
         Raises:
             InputError: The models have no tokenizer.
         """
-        ...
 
 
 def engine_spec(engine: str, model: str | None) -> str:
@@ -129,23 +124,17 @@ def one_root(head: Sequence[int], deprel: Sequence[str]) -> tuple[list[int], lis
     return heads, labels
 
 
-def problem_of(parsed: Mapping[str, Sequence[Any]], columns: Sequence[str], words: Sequence[str] | None) -> str | None:
+def problem_of(parsed: Mapping[str, Sequence[Any]], words: Sequence[str] | None) -> str | None:
     """Return the reason why a parsed sentence is unusable, or None if it is usable.
 
     Args:
         parsed: The columns of the sentence.
-        columns: Names of the columns that the engine must give.
         words: The words that the engine was given, or None if it split a text.
     """
-    if set(parsed) != set(columns):
-        return f"columns {', '.join(parsed)} instead of {', '.join(columns)}"
-    form, problem = parsed["form"], tree_problem(parsed["head"]) if "head" in columns else None
-    wrong = {
-        "no word": not form,
-        "words that differ from those given": words is not None and list(form) != list(words),
-        "columns of unequal length": any(len(parsed[name]) != len(form) for name in columns),
-    }
-    return next((what for what, is_so in wrong.items() if is_so), f"no tree: {problem[1]}" if problem else None)
+    if words is not None and list(parsed["form"]) != list(words):
+        return "words that differ from those given"
+    problem = tree_problem(parsed["head"]) if "head" in parsed else None
+    return f"no tree: {problem[1]}" if problem else None
 
 
 SPACY_FORMAT = 1  # raise when the same pipeline gives other sentences
@@ -155,21 +144,15 @@ INSTALL = install_command("parse")
 
 
 @dataclass(frozen=True)
-class SpacyEngine:
+class SpacyEngine(Engine):
     """A spaCy pipeline on disk.
-
-    The attributes ``name``, ``version``, ``fingerprint`` and ``columns`` are those of ``Engine``.
 
     Attributes:
         path: The folder with the pipeline's config.cfg.
         convert: True to convert ClearNLP trees to UD.
     """
 
-    name: str
-    version: str
-    fingerprint: str
     path: str
-    columns: tuple[str, ...]
     convert: bool
 
     def parse(self, sentences: Sequence[Sequence[str]]) -> list[Parsed]:
@@ -258,7 +241,7 @@ def open_spacy(name: str, convert: bool = True, morphology: bool = False) -> Spa
     )
     columns = ("form", *TREE_COLUMNS, *added.get("morphology", ()), *(("ner",) if "ner" in components else ()))
     shown = f"spaCy {libraries['spacy']}, {own} {libraries['model']}"
-    return SpacyEngine(f"spacy:{own}", shown, mark, str(path), columns, converts)
+    return SpacyEngine(f"spacy:{own}", shown, mark, columns, str(path), converts)
 
 
 def _marked(morphology: bool) -> dict[str, tuple[str, ...]]:
@@ -333,22 +316,16 @@ class OwnModels(StrictModel):
 
 
 @dataclass(frozen=True)
-class StanzaEngine:
+class StanzaEngine(Engine):
     """Stanza's models of one language.
-
-    The attributes ``name``, ``version``, ``fingerprint`` and ``columns`` are those of ``Engine``.
 
     Attributes:
         path: A resources folder, or a folder with a pipeline.json.
         lang: Code of the language.
     """
 
-    name: str
-    version: str
-    fingerprint: str
     path: str
     lang: str
-    columns: tuple[str, ...] = ("form", *TREE_COLUMNS)
 
     def parse(self, sentences: Sequence[Sequence[str]]) -> list[Parsed]:
         if not sentences:
@@ -422,9 +399,9 @@ def open_stanza(name: str, morphology: bool = False) -> StanzaEngine:
         raise InputError(reason, folder, hint=hint, code="missing")
     added = _marked(morphology)
     mark = fingerprint("stanza", format=STANZA_FORMAT, library=library, lang=lang, models=models, **added)
-    columns = (*StanzaEngine.columns, *added.get("morphology", ()))
+    columns = ("form", *TREE_COLUMNS, *added.get("morphology", ()))
     shown = f"Stanza {library}, models {mark[:8]}"
-    return StanzaEngine(f"stanza:{lang}", shown, mark, str(folder.resolve()), lang, columns)
+    return StanzaEngine(f"stanza:{lang}", shown, mark, columns, str(folder.resolve()), lang)
 
 
 def _default_resources() -> Path:

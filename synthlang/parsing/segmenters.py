@@ -21,7 +21,7 @@ from synthlang.distribution import install_command
 from synthlang.errors import InputError
 from synthlang.fingerprint import fingerprint
 from synthlang.parsing.chunks import default_cache
-from synthlang.parsing.engines import Parsed
+from synthlang.parsing.engines import Engine, Parsed
 from synthlang.sources.words import one_word
 
 FORMAT = 1  # raise when the same library gives other words
@@ -33,19 +33,9 @@ LANGUAGE = re.compile("[a-z]{2}")
 
 
 @dataclass(frozen=True)
-class Segmenter:
-    """A segmenter, as plain data that can be pickled. Each process loads it at the first line.
+class Segmenter(Engine):
+    """A segmenter, as an engine whose only column is ``form``. Its name is the kind and the language (``spacy:zh``)."""
 
-    Attributes:
-        name: The kind and the language, as in ``spacy:zh``.
-        version: Versions of the libraries.
-        fingerprint: Hash of the kind, the language and the versions.
-        columns: The only column of every line, ``form``.
-    """
-
-    name: str
-    version: str
-    fingerprint: str
     columns: tuple[str, ...] = (FORM,)
 
     def parse(self, sentences: Sequence[Sequence[str]]) -> list[Parsed]:

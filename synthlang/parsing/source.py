@@ -115,8 +115,13 @@ class ParsedSource:
         """Yield each batch of the source with the parses of each sentence. An omitted sentence has none."""
         waiting: deque[Corpus] = deque()
         done: list[list[Parsed]] = []
-        chunks = (chunk for batch in self._noted(split, waiting) for chunk in self._cut(batch))
-        for outcomes, hit in parse_chunks(self.engine, self.mode, chunks, self.cache, self.workers, self.devices):
+
+        def chunks() -> Iterator[list[Any]]:
+            for batch in self.source.batches(split):
+                waiting.append(batch)
+                yield from self._cut(batch)
+
+        for outcomes, hit in parse_chunks(self.engine, self.mode, chunks(), self.cache, self.workers, self.devices):
             self.hits[hit] += 1
             self.skipped[split].update(o for o in outcomes if isinstance(o, str))
             done += [[] if isinstance(o, str) else o for o in outcomes]
@@ -143,11 +148,6 @@ class ParsedSource:
             InputError: The source lacks the split, or a line of the split is malformed.
         """
         return (chunk for batch in self.source.batches(split) for chunk in self._cut(batch))
-
-    def _noted(self, split: str, waiting: deque[Corpus]) -> Iterator[Corpus]:
-        for batch in self.source.batches(split):
-            waiting.append(batch)
-            yield batch
 
     def _cut(self, batch: Corpus) -> Iterator[list[Any]]:
         sentences: list[Any] = batch.texts() if self.tokens == "engine" else [s.words for s in batch]
