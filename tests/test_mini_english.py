@@ -14,11 +14,11 @@ from synthlang.corpus import Corpus, Sentence, concatenate
 from synthlang.sources.mini_english import MiniEnglish
 from synthlang.sources.mini_english.entries import IT, SHE, THEY, YOU, Clause, I, Name, Noun, NounPhrase
 from synthlang.sources.mini_english.lexicon import inflected, plural, takes_an
-from synthlang.sources.mini_english.names import named_sentences
 from synthlang.sources.mini_english.nli import nli_pairs
 from synthlang.sources.mini_english.questions import paragraphs
 from synthlang.sources.mini_english.realise import realise
 from synthlang.sources.mini_english.slots import slot_sentences
+from synthlang.sources.mini_english.source import named_sentences
 from synthlang.trees import Forest
 from tests.refusals import refused
 

@@ -7,8 +7,8 @@ import pytest
 
 from synthlang.sources import open_source
 from synthlang.sources.mini_english import MiniEnglish
-from synthlang.sources.mini_english.names import LONGEST, named_sentences
 from synthlang.sources.mini_english.slots import slot_sentences
+from synthlang.sources.mini_english.source import MAX_WORDS_NAMED, named_sentences
 from synthlang.tasks import open_task
 from tests.refusals import refused
 
@@ -31,7 +31,7 @@ def test_words_held_out_are_in_no_training_item_and_in_every_test_item(seed):
 
 def test_sentences_with_names_are_short_and_each_has_one():
     for s in named_sentences(MiniEnglish(), "dev", 100):
-        assert len(s.words) <= LONGEST and any(tag.startswith("B-") for tag in s.columns["ner"])
+        assert len(s.words) <= MAX_WORDS_NAMED and any(tag.startswith("B-") for tag in s.columns["ner"])
 
 
 def test_the_task_has_the_columns_of_the_corpus():

@@ -17,8 +17,8 @@ from synthlang.sources.base import word_counts
 from synthlang.sources.mini_english import MiniEnglish
 from synthlang.sources.text import TextSource
 from synthlang.store import Store
-from synthlang.vocabularies import OURS, VocabularySpec, build, build_id_space, counts
-from synthlang.vocabularies.build import prefixed
+from synthlang.vocabularies import OURS, VocabularySpec, build, build_id_space
+from synthlang.vocabularies.build import prefixed, stored_counts
 from synthlang.vocabularies.grow import with_forms
 from synthlang.vocabulary import Vocabulary, train_tokenizer
 from tests.refusals import refused
@@ -67,7 +67,7 @@ def test_the_words_of_a_text_are_counted_once_for_each_store(mini, tmp_path, mon
     names = {"half": "trans@syllabics:0.5", "quarter": "trans:0.25", "marked": "impossible/partial-reverse"}
     languages = [("en", mini, PARENT), *((name, mini, parse_language(spec)) for name, spec in names.items())]
     counting = Mock(wraps=word_counts)
-    monkeypatch.setattr(counts, "word_counts", counting)
+    monkeypatch.setattr(build, "word_counts", counting)
     spec, kept = VocabularySpec(size=400), Store(tmp_path)
     space, bound = build_id_space(spec, languages, kept)
     again, bound_again = build_id_space(spec, languages, kept)
@@ -75,7 +75,7 @@ def test_the_words_of_a_text_are_counted_once_for_each_store(mini, tmp_path, mon
     assert again.fingerprint == space.fingerprint and [b.fingerprint for b in bound_again] == [
         b.fingerprint for b in bound
     ]
-    assert list(counts.stored_counts(mini, kept).items()) == list(word_counts(mini).items()), "order is kept, too"
+    assert list(stored_counts(mini, kept).items()) == list(word_counts(mini).items()), "order is kept, too"
     batch = next(mini.batches("dev"))
     for (_, source, language), own in zip(languages, bound_again, strict=True):
         if language.needs_counts:

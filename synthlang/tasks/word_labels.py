@@ -13,8 +13,8 @@ from synthlang.sources import READERS, open_source
 from synthlang.sources.base import Labelled, Source, remarks_of, require_columns, size_of, with_columns
 from synthlang.sources.hub import HubSource
 from synthlang.sources.mini_english import MiniEnglish
-from synthlang.sources.mini_english.names import named_sentences
 from synthlang.sources.mini_english.slots import INTENTS, slot_sentences
+from synthlang.sources.mini_english.source import named_sentences
 from synthlang.sources.slots import SlotsSource
 from synthlang.tasks.base import MiniEnglishTask, TaskSet, built_in
 from synthlang.tasks.batch import Item, ItemGroup, TaskBatch, taken_counts, unique_id

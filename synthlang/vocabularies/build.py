@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -35,20 +36,20 @@ from tokenizers import Tokenizer
 
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
-from synthlang.files import atomic_folder
+from synthlang.files import atomic_folder, read_json, write_json
 from synthlang.fingerprint import fingerprint
 from synthlang.language import Language, bind_language, checked_source
 from synthlang.scripts import SPACE, SPECIAL_TOKENS, Script
-from synthlang.sources.base import TRAINING, Source, check_split
+from synthlang.sources.base import TRAINING, Source, check_split, word_counts
 from synthlang.store import Store
 from synthlang.transforms.transliterate import Transliterate
-from synthlang.vocabularies.counts import stored_counts
 from synthlang.vocabularies.grow import with_forms
 from synthlang.vocabularies.space import OURS, IdSpace, LanguageTokenizer, VocabularySpec
 from synthlang.vocabulary import FORMAT, Subwords, Vocabulary, merges_of_text, parallel_tokenizer, train_vocabulary
 
 SourcedLanguage = tuple[str, Source, Language]
 Text = tuple[Source, Language | None]  # None: the source as it is
+COUNTS_FORMAT = 1  # raise when the same source has other counts, or the file is read differently
 
 
 def texts_of(languages: Sequence[SourcedLanguage], bound: Sequence[Language]) -> list[Text]:
@@ -338,3 +339,23 @@ def bind_words(languages: Sequence[SourcedLanguage], store: Store, keys: str, va
         bind_language(language, source, counts=partial(stored_counts, source, store))
         for _, source, language in languages
     )
+
+
+def stored_counts(source: Source, store: Store) -> Counter[str]:
+    """Return the number of occurrences of each form in the training split, in the order of first occurrence.
+
+    The words are counted if the store lacks the counts.
+
+    Raises:
+        InputError: The source lacks a training split, the split cannot be read, or the stored counts are damaged.
+        DiskError: The counts cannot be stored.
+    """
+
+    def build(path: Path) -> None:
+        counts = word_counts(source)
+        with atomic_folder(path) as folder:
+            write_json(folder / "counts.json", {"words": list(counts), "counts": list(counts.values())}, indent=None)
+
+    name = fingerprint("word-counts", format=COUNTS_FORMAT, source=source.fingerprint)
+    found = read_json(store.obtain("counts", name, build) / "counts.json")
+    return Counter(dict(zip(found["words"], found["counts"], strict=True)))

@@ -147,15 +147,6 @@ def token_runs(tokenizer: Tokenizer, counts: Mapping[str, int], apart: Collectio
     return result
 
 
-def token_usage(tokenizer: Tokenizer, counts: Mapping[str, int]) -> Counter[int]:
-    """Return the number of occurrences of each id in a text with these word counts."""
-    usage: Counter[int] = Counter()
-    for encoding, count in encoded(tokenizer, counts):
-        for index in encoding.ids:
-            usage[index] += count
-    return usage
-
-
 def new_characters(words: Mapping[Symbols, int], vocab: Container[str], min_frequency: int) -> list[str]:
     """Return the characters that the vocabulary lacks, the most frequent first.
 
@@ -330,8 +321,12 @@ def _usage(task: GrowTask, words: Mapping[str, int], scores: Mapping[str, float]
     vocab = [*task.model["vocab"], *scores.items()]
     whole = json.loads(task.tokenizer.to_str()) | {"model": {**task.model, "vocab": vocab}, "added_tokens": []}
     whole |= {"normalizer": None, "pre_tokenizer": None, "post_processor": None}  # the words are normalised already
-    usage = token_usage(Tokenizer.from_str(json.dumps(whole)), words)
-    return Counter({vocab[index][0]: count for index, count in usage.items() if index != task.model.get("unk_id")})
+    usage: Counter[str] = Counter()
+    for encoding, count in encoded(Tokenizer.from_str(json.dumps(whole)), words):
+        for index in encoding.ids:
+            if index != task.model.get("unk_id"):
+                usage[vocab[index][0]] += count
+    return usage
 
 
 def _rescored(task: GrowTask, usage: Counter[str], scores: Mapping[str, float], floor: float) -> dict[str, float]:

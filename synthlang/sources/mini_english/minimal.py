@@ -14,11 +14,13 @@ both sentences alike.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import TypeVar
 
 from synthlang.sources.base import MORPHOLOGY
 from synthlang.sources.mini_english.draw import relative_clause, verbal
-from synthlang.sources.mini_english.entries import HE, SHE, STATIVE, THEY, WE, Clause, I, NounPhrase, Verb
+from synthlang.sources.mini_english.entries import HE, SHE, STATIVE, THEY, WE, Clause, I, NounPhrase, Pronoun, Verb
 from synthlang.sources.mini_english.morphology import feats_of, lemma_of
 from synthlang.sources.mini_english.realise import POSSESSIVES, Columns, Node, columns_of, sentence_node
 from synthlang.sources.mini_english.source import MiniEnglish
@@ -51,6 +53,17 @@ class MinimalPair:
 
 
 Sides = tuple[Columns, Columns]
+T = TypeVar("T")
+
+
+class _NoResultError(Exception):
+    """A draw has no result. The pair is then drawn again."""
+
+
+def _some(drawn: T | None) -> T:
+    if drawn is None:
+        raise _NoResultError
+    return drawn
 
 
 def minimal_pairs(source: MiniEnglish, split: str, count: int) -> Iterator[MinimalPair]:
@@ -61,132 +74,105 @@ def minimal_pairs(source: MiniEnglish, split: str, count: int) -> Iterator[Minim
     """
     for index, c in source.contexts(split, count, "minimal"):
         paradigm, (phenomenon, draw) = tuple(PARADIGMS.items())[index % len(PARADIGMS)]
-        while (sides := draw(c)) is None:  # this ends, because most draws have a result
-            pass
-        good, bad = ({name: side[name] for name in source.columns} for side in sides)
+        good, bad = ({name: side[name] for name in source.columns} for side in _sides(c, draw))
         yield MinimalPair(good, bad, phenomenon, paradigm)
+
+
+def _sides(c: Context, draw: Callable[[Context], Sides]) -> Sides:
+    while True:  # this ends, because most draws have a result
+        with suppress(_NoResultError):
+            return draw(c)
 
 
 # --- one paradigm each
 
 
-def _simple_agreement(c: Context) -> Sides | None:
-    plan = _predicate_of(c, _subject(c))
-    return None if plan is None else _wrong_number_of(plan)
+def _simple_agreement(c: Context) -> Sides:
+    return _wrong_number_of(_predicate_of(c, _subject(c)))
 
 
-def _agreement_across_phrase(c: Context) -> Sides | None:
+def _agreement_across_phrase(c: Context) -> Sides:
     """Draw a pair whose subject has a phrase that ends in a noun of the other number."""
     subject = _subject(c)
-    if subject is None:
-        return None
-    link = c.world.modifiers.draw(c, subject.key, "preposition", subject.sense)
-    inner = None if link is None else _countable(c, subject.key, link.preposition, link.senses, not subject.plural)
-    if link is None or inner is None or inner.key == subject.key:
-        return None
+    link = _some(c.world.modifiers.draw(c, subject.key, "preposition", subject.sense))
+    inner = _countable(c, subject.key, link.preposition, link.senses, not subject.plural)
+    if inner.key == subject.key:
+        raise _NoResultError
     subject.prepositional = ((link.preposition, inner),)
-    plan = _predicate_of(c, subject)
-    return None if plan is None else _wrong_number_of(plan)
+    return _wrong_number_of(_predicate_of(c, subject))
 
 
-def _agreement_across_relative(c: Context) -> Sides | None:
+def _agreement_across_relative(c: Context) -> Sides:
     """Draw a pair whose subject has a relative clause with a noun of the other number."""
     subject = _subject(c)
     gap = "object" if c.chance(0.5) else "subject"
-    inner = None if subject is None else relative_clause(c, subject, gap)
-    if subject is None or inner is None or (gap == "subject" and inner.object is None):
-        return None
+    inner = _some(relative_clause(c, subject, gap))
+    if gap == "subject" and inner.object is None:
+        raise _NoResultError
     frame = next(frame for frame in inner.verb.frames if frame.kind == "tr")
     slot, senses = ("subject", frame.subject) if gap == "object" else ("object", frame.object)
     other = _countable(c, inner.verb.base, slot, senses, not subject.plural)
-    if other is None:
-        return None
     inner.subject, inner.object = (other, None) if gap == "object" else (None, other)
     inner.past, inner.obliques, inner.manner = True, (), ""
     subject.relative = inner
-    plan = _predicate_of(c, subject)
-    return None if plan is None else _wrong_number_of(plan)
+    return _wrong_number_of(_predicate_of(c, subject))
 
 
-def _case(slot: str) -> Callable[[Context], Sides | None]:
+def _case(slot: str) -> Callable[[Context], Sides]:
     """Return the paradigm in which a pronoun in the slot, subject or object, has the case of the other slot."""
 
-    def draw(c: Context) -> Sides | None:
-        pronoun = c.one(CASED)
-        plan = _about(c, NounPhrase(pronoun), slot)
-        if plan is None:
-            return None
-        root, good = _realised(plan)
-        wrong = pronoun.object if slot == "subject" else pronoun.subject
-        return good, _replaced(good, _child(root, "nsubj" if slot == "subject" else "obj"), wrong)
+    def draw(c: Context) -> Sides:
+        pronoun, _, node, good = _with_pronoun(c, slot)
+        return good, _replaced(good, node, pronoun.object if slot == "subject" else pronoun.subject)
 
     return draw
 
 
-def _order(slot: str) -> Callable[[Context], Sides | None]:
+def _order(slot: str) -> Callable[[Context], Sides]:
     """Return the paradigm in which the verb and the pronoun in the slot change places."""
 
-    def draw(c: Context) -> Sides | None:
-        plan = _about(c, NounPhrase(c.one(CASED)), slot)
-        if plan is None:
-            return None
-        root, good = _realised(plan)
-        word = _child(root, "nsubj" if slot == "subject" else "obj")
-        if abs(word.place - root.place) != 1:
-            return None
-        return good, _swapped(good, min(word.place, root.place))
+    def draw(c: Context) -> Sides:
+        _, root, node, good = _with_pronoun(c, slot)
+        if abs(node.place - root.place) != 1:
+            raise _NoResultError
+        return good, _swapped(good, min(node.place, root.place))
 
     return draw
 
 
-def _determiner_number(c: Context) -> Sides | None:
+def _determiner_number(c: Context) -> Sides:
     determiner = c.one(tuple(OTHER_DETERMINER))
-    found = _with_determiner(c, determiner, determiner not in OF_PLURALS)
-    if found is None:
-        return None
-    node, good = found
+    node, good = _with_determiner(c, determiner, determiner not in OF_PLURALS)
     return good, _replaced(good, node, OTHER_DETERMINER[determiner])
 
 
-def _missing_determiner(c: Context) -> Sides | None:
-    found = _with_determiner(c, c.one(("the", "a")), plural=False)
-    if found is None:
-        return None
-    node, good = found
+def _missing_determiner(c: Context) -> Sides:
+    node, good = _with_determiner(c, c.one(("the", "a")), plural=False)
     return good, _deleted(good, node)
 
 
-def _relative_pronoun(c: Context) -> Sides | None:
+def _relative_pronoun(c: Context) -> Sides:
     """Draw a pair with a wrong relative pronoun: "which" for a person, or "who" for a thing."""
-    found = _with_relative(c, "object" if c.chance(0.4) else "subject", past=True)
-    if found is None:
-        return None
-    _, node, good = found
-    marker = next((child for child in node.left if child.form in OTHER_PRONOUN), None)
-    return None if marker is None else (good, _replaced(good, marker, OTHER_PRONOUN[marker.form]))
+    _, node, good = _with_relative(c, "object" if c.chance(0.4) else "subject", past=True)
+    marker = _some(next((child for child in node.left if child.form in OTHER_PRONOUN), None))
+    return good, _replaced(good, marker, OTHER_PRONOUN[marker.form])
 
 
-def _relative_gap(c: Context) -> Sides | None:
+def _relative_gap(c: Context) -> Sides:
     """Draw a pair in which a pronoun fills the gap of a relative clause."""
-    found = _with_relative(c, "object", past=True)
-    if found is None:
-        return None
-    subject, node, good = found
+    subject, node, good = _with_relative(c, "object", past=True)
     person = c.one(("him", "her")) if subject.sense == "p" else "it"
     return good, _inserted(good, node.place, "them" if subject.plural else person)
 
 
-def _relative_agreement(c: Context) -> Sides | None:
+def _relative_agreement(c: Context) -> Sides:
     """Draw a pair with a relative clause whose verb does not agree with its noun."""
-    found = _with_relative(c, "subject", past=False)
-    if found is None:
-        return None
-    subject, node, good = found
+    subject, node, good = _with_relative(c, "subject", past=False)
     assert subject.relative is not None, "as it was drawn"
     return _wrong_number(good, node, subject.relative.verb)
 
 
-PARADIGMS: dict[str, tuple[str, Callable[[Context], Sides | None]]] = {
+PARADIGMS: dict[str, tuple[str, Callable[[Context], Sides]]] = {
     "simple_agreement": ("agreement", _simple_agreement),
     "agreement_across_phrase": ("agreement", _agreement_across_phrase),
     "agreement_across_relative": ("agreement", _agreement_across_relative),
@@ -200,32 +186,27 @@ PARADIGMS: dict[str, tuple[str, Callable[[Context], Sides | None]]] = {
     "relative_gap": ("relative clauses", _relative_gap),
     "relative_agreement": ("relative clauses", _relative_agreement),
 }
-"""The phenomenon of each paradigm, and the function that draws its two sides, or None if a draw has no result."""
+"""The phenomenon of each paradigm, and the function that draws its two sides."""
 PHENOMENA = tuple(sorted({phenomenon for phenomenon, _ in PARADIGMS.values()}))
 
 
 # --- phrases and clauses
 
 
-def _countable(c: Context, head: str, slot: str, senses: str, plural: bool) -> NounPhrase | None:
-    """Draw a definite noun whose forms show its number, for a slot of a word, or return None if none is found."""
+def _countable(c: Context, head: str, slot: str, senses: str, plural: bool) -> NounPhrase:
+    """Draw a definite noun whose forms show its number, for a slot of a word."""
     drawn = (c.world.nouns.draw(c, head, slot, senses) for _ in range(TRIES))
-    noun = next((noun for noun in drawn if noun is not None and noun.plural not in ("", noun.singular)), None)
-    if noun is None:
-        return None
+    noun = _some(next((noun for noun in drawn if noun is not None and noun.plural not in ("", noun.singular)), None))
     return NounPhrase(noun, plural=plural, determiner="the" if c.chance(0.75) else c.one(POSSESSIVES))
 
 
-def _subject(c: Context) -> NounPhrase | None:
+def _subject(c: Context) -> NounPhrase:
     return _countable(c, str(c.topic), "subject", "pa", c.chance(0.5))
 
 
-def _predicate_of(c: Context, subject: NounPhrase | None) -> Clause | None:
-    """Draw a predicate in the present, or in the past with "be", for a subject, or return None if none fits."""
-    use = None if subject is None else c.use("verb", "in tr", subject.sense, head=subject.key)
-    if subject is None or use is None:
-        return None
-    plan = verbal(c, use, subject)
+def _predicate_of(c: Context, subject: NounPhrase) -> Clause:
+    """Draw a predicate in the present, or in the past with "be", for a subject."""
+    plan = verbal(c, _some(c.use("verb", "in tr", subject.sense, head=subject.key)), subject)
     plan.passive = False
     _present(c, plan)
     return plan
@@ -238,25 +219,27 @@ def _present(c: Context, plan: Clause) -> None:
     plan.past = plan.progressive and c.chance(0.5)
 
 
-def _about(c: Context, phrase: NounPhrase, slot: str) -> Clause | None:
-    """Draw a clause in the simple past with a person in a slot, or return None if no verb fits."""
-    use = c.use("verb", "in tr", "p") if slot == "subject" else c.use("verb", "tr", taken="p")
-    if use is None:
-        return None
+def _with_pronoun(c: Context, slot: str) -> tuple[Pronoun, Node, Node, Columns]:
+    """Draw a sentence in the simple past with a pronoun in a slot, subject or object.
+
+    The result is the pronoun, the root, the node of the pronoun and the sentence.
+    """
+    pronoun = c.one(CASED)
+    phrase = NounPhrase(pronoun)
+    use = _some(c.use("verb", "in tr", "p") if slot == "subject" else c.use("verb", "tr", taken="p"))
     plan = verbal(c, use, phrase if slot == "subject" else _countable(c, use.verb.base, "subject", "pa", c.chance(0.5)))
     plan.past, plan.passive = True, False
     if slot == "object":
         plan.object = phrase
-    return None if plan.subject is None else plan
+    root, columns = _realised(plan)
+    return pronoun, root, _child(root, "nsubj" if slot == "subject" else "obj"), columns
 
 
-def _with_determiner(c: Context, determiner: str, plural: bool) -> tuple[Node, Columns] | None:
+def _with_determiner(c: Context, determiner: str, plural: bool) -> tuple[Node, Columns]:
     """Draw a sentence whose object has a determiner, and return the determiner and the sentence."""
-    use = c.use("verb", "tr")
-    subject = None if use is None else _countable(c, use.verb.base, "subject", use.frame.subject, c.chance(0.5))
-    phrase = None if use is None else _countable(c, use.verb.base, "object", use.frame.object, plural)
-    if use is None or subject is None or phrase is None:
-        return None
+    use = _some(c.use("verb", "tr"))
+    subject = _countable(c, use.verb.base, "subject", use.frame.subject, c.chance(0.5))
+    phrase = _countable(c, use.verb.base, "object", use.frame.object, plural)
     plan = verbal(c, use, subject)
     phrase.determiner = determiner
     plan.object, plan.past, plan.passive = phrase, True, False
@@ -264,20 +247,16 @@ def _with_determiner(c: Context, determiner: str, plural: bool) -> tuple[Node, C
     return _child(_child(root, "obj"), "det"), columns
 
 
-def _with_relative(c: Context, gap: str, past: bool) -> tuple[NounPhrase, Node, Columns] | None:
+def _with_relative(c: Context, gap: str, past: bool) -> tuple[NounPhrase, Node, Columns]:
     """Draw a sentence whose subject has a relative clause, and return the subject, the inner verb and the sentence."""
     subject = _subject(c) if c.chance(0.5) else _countable(c, str(c.topic), "thing", "tfg", c.chance(0.5))
-    inner = None if subject is None else relative_clause(c, subject, gap)
-    if subject is None or inner is None:
-        return None
+    inner = _some(relative_clause(c, subject, gap))
     if past:
         inner.past = True
     else:
         _present(c, inner)
     subject.relative = inner
     plan = _predicate_of(c, subject)
-    if plan is None:
-        return None
     plan.past, plan.perfect, plan.progressive = True, False, False
     root, columns = _realised(plan)
     return subject, _child(_child(root, "nsubj"), "acl:relcl"), columns
@@ -295,21 +274,21 @@ def _child(node: Node, deprel: str) -> Node:
     return next(child for child in node.children if child.deprel == deprel)
 
 
-def _wrong_number_of(plan: Clause) -> Sides | None:
+def _wrong_number_of(plan: Clause) -> Sides:
     root, good = _realised(plan)
     return _wrong_number(good, root, plan.verb)
 
 
-def _wrong_number(good: Columns, predicate: Node, verb: Verb) -> Sides | None:
+def _wrong_number(good: Columns, predicate: Node, verb: Verb) -> Sides:
     """Give the other number to the auxiliary of a predicate, or to the verb itself if it has none.
 
-    The result is None if the other form could be a past form ("she puts", "she put").
+    There is no result if the other form could be a past form ("she puts", "she put").
     """
     auxiliary = next((child for child in predicate.left if child.upos == "AUX"), None)
     if auxiliary is not None:
         return good, _replaced(good, auxiliary, OTHER_NUMBER[auxiliary.form])
     if verb.base == verb.past:
-        return None
+        raise _NoResultError
     return good, _replaced(good, predicate, verb.base if predicate.form == verb.third else verb.third)
 
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import ClassVar
 
-from synthlang.corpus import Corpus
+from synthlang.corpus import Corpus, Sentence
 from synthlang.errors import InputError
 from synthlang.fingerprint import fingerprint
 from synthlang.sources.base import BATCH_SENTENCES, MORPHOLOGY, check_split
@@ -20,6 +20,7 @@ NAME = "builtin:mini-english"
 VERSION = 1  # part of the fingerprint: raise when grammar or word lists give other sentences
 MIN_TYPES, MAX_TYPES = 500, 5000
 MAX_WORDS = 30
+MAX_WORDS_NAMED = 16  # of a sentence of the task of named entities
 MAX_ZIPF = 2.0
 
 
@@ -143,3 +144,23 @@ class MiniEnglish:
 def _only_batch(source: MiniEnglish, split: str) -> Corpus:
     """Return a split of one batch. The cache helps because each stage of a small study reads the same sentences."""
     return source.batch(split, 0, source.size(split))
+
+
+def named_sentences(source: MiniEnglish, split: str, count: int) -> Iterator[Sentence]:
+    """Yield ``count`` short annotated sentences with a name. Sentence i is a function of (types, seed, zipf, split, i).
+
+    A sentence of dev or test has a word of ``World.held_out`` in a name, and a sentence of train has none. A model must
+    therefore recognise a name by its context.
+
+    Raises:
+        InputError: The source has no such split.
+    """
+    return (Sentence(index, _named(c, split, source.morphology)) for index, c in source.contexts(split, count, "names"))
+
+
+def _named(c: Context, split: str, more: Sequence[str]) -> Columns:
+    while True:  # this ends, because one sentence in a few is short and has a suitable name
+        columns = realise(sentence(c), more)
+        names = [word for word, tag in zip(columns["form"], columns["ner"], strict=True) if tag != "O"]
+        if names and len(columns["form"]) <= MAX_WORDS_NAMED and c.world.suits(split, names):
+            return columns

@@ -191,7 +191,8 @@ class World:
         self.modifiers = Vocabulary("modifier", modifiers, seed, lambda link, sense: sense in link.before)
         names = {name: sense for sense, name in GRAMMAR["kinds"].items()}
         self.kinds = {names[noun.singular]: noun for noun in lexicon.nouns if noun.singular in names}
-        self.held_out = frozenset(chain(*(_held_out(words) for words in _by_sense(lexicon))))
+        held_out = chain(*(words[HELD_OUT - 1 :: HELD_OUT] for words in _by_sense(lexicon)))
+        self.held_out = frozenset(form for word in held_out for form in word.forms)
         numbers = uniform(key_of("mini-english", "plural", seed), np.arange(len(lexicon.nouns)))
         self.plural_share = dict(zip(lexicon.nouns, (0.08 + 0.5 * numbers).tolist(), strict=True))
 
@@ -222,11 +223,6 @@ def _by_sense(lexicon: Lexicon) -> Iterator[list[Noun | Name]]:
         yield [noun for noun in lexicon.nouns if noun.sense == sense and noun.singular not in kinds]
     for names in (lexicon.given, lexicon.surnames, lexicon.places, lexicon.organisations):
         yield [name for name in names if len(name.words) == 1 and name.joined != "head"]
-
-
-def _held_out(words: Sequence[Noun | Name]) -> Iterator[str]:
-    """Yield the forms of every third word."""
-    return chain(*(word.forms for word in words[HELD_OUT - 1 :: HELD_OUT]))
 
 
 @dataclass(frozen=True, slots=True)
