@@ -201,6 +201,8 @@ class ReadTask(GroupTask):
 
     scheme: ClassVar[str]
     """Scheme of the task, as in ``nli:PATH``."""
+    options: dict[str, str]
+    """Options after ``?``."""
     item: str
     """Name of an item in messages, such as "labelled pair"."""
     cjk: str | None = None

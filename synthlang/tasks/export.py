@@ -146,24 +146,23 @@ def task_card(task: TaskSet, manifest: Mapping[str, Any], licence: str | None, c
         "A labelled task set in a synthetic language, made by synthlang. "
         "An id names the same item in all configurations."
     )
+    note = "The licence of the original task set applies; check it before you share this data set."
+    if licence is not None:
+        note = f"{licence}, as far as the licence of the original task set allows."
     sections = [
         ("", about),
         *_content_sections(task, manifest),
-        ("Licence", _licence_note(licence)),
+        ("Licence", note),
         ("Language", code_block(write_yaml(manifest["language"]), "yaml")),
         *([("How to reproduce it", code_block(command, "sh"))] if command else []),
         ("Fingerprints", markdown_table(("artifact", "fingerprint"), fingerprints)),
     ]
-    return write_card(title, _card_header(task, manifest["items"], title, licence), sections)
-
-
-def _card_header(task: TaskSet, items: Mapping[str, Mapping[str, int]], title: str, licence: str | None) -> Any:
-    """Return the header of the card, with the files of each configuration that has items."""
+    items = manifest["items"]
     configs = [
         card_config(config, {s: f"data/{config}/{s}.parquet" for s, n in splits.items() if n}, config == "derived")
         for config, splits in items.items()
     ]
-    return card_header(
+    header = card_header(
         configs,
         pretty_name=title,
         licence=licence or UNKNOWN_LICENCE,
@@ -171,6 +170,7 @@ def _card_header(task: TaskSet, items: Mapping[str, Mapping[str, int]], title: s
         tags=["synthlang", "synthetic-language"],
         task_categories=[CATEGORIES[task.kind]],
     )
+    return write_card(title, header, sections)
 
 
 def _content_sections(task: TaskSet, manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -187,12 +187,6 @@ def _content_sections(task: TaskSet, manifest: Mapping[str, Any]) -> list[tuple[
         ("Items", markdown_table(("config", "split", "items"), sizes)),
         ("What was left out or changed", changed),
     ]
-
-
-def _licence_note(licence: str | None) -> str:
-    if licence is None:
-        return "The licence of the original task set applies; check it before you share this data set."
-    return f"{licence}, as far as the licence of the original task set allows."
 
 
 def export_task(

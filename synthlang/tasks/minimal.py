@@ -155,9 +155,9 @@ class FileMinimal(ReadMinimal):
     splits = ("test",)
 
     def __init__(self, spec: str) -> None:
-        path, options = path_options(spec, (NORMALISE, CJK, WORDS))
-        self.normalise, self.cjk = options.get(NORMALISE), options.get(CJK)
-        self.spaced = _is_spaced(options, path)
+        path, self.options = path_options(spec, (NORMALISE, CJK, WORDS))
+        self.normalise, self.cjk = self.options.get(NORMALISE), self.options.get(CJK)
+        self.spaced = _is_spaced(self.options, path)
         self.name, self.path = f"{self.scheme}:{path}", user_path(path)
         found = [self.path] if is_file(self.path) else texts_in(self.path, ENDINGS)
         self.files = {file.name: file for file in found}

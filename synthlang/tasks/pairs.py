@@ -82,10 +82,7 @@ class Row(NamedTuple):
 
 
 class ReadPairs(ReadTask):
-    """Base class of labelled pairs of texts that are read from files or from the hub.
-
-    ``language`` is the language whose rows are used. If it is None, rows in several languages raise an InputError.
-    """
+    """Base class of labelled pairs of texts that are read from files or from the hub."""
 
     kind = "classes"
     fields = FIELDS
@@ -93,8 +90,9 @@ class ReadPairs(ReadTask):
     item = "labelled pair"
 
     @property
-    @abstractmethod
-    def language(self) -> str | None: ...
+    def language(self) -> str | None:
+        """The language whose rows are used. If it is None, rows in several languages raise an InputError."""
+        return self.options.get("language")
 
     @abstractmethod
     def _rows(self, split: str) -> Iterator[tuple[int | None, Row]]:
@@ -168,10 +166,6 @@ class FilePairs(ReadPairs, FileTask):
             return files
         sets = {_set_of(row) for _, row in open_table(path)[1]}
         return {split: path for split in SPLIT_NAMES if split in sets}
-
-    @property
-    def language(self) -> str | None:
-        return self.options.get("language")
 
     @cached_property
     def fingerprint(self) -> str:
@@ -312,11 +306,9 @@ class HubPairs(ReadPairs, HubTask):
 
     known_options = ("language", NORMALISE, CJK)
     other_splits = MATCHED
-    language: str | None = None
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        self.language = self.options.get("language")
         self._columns = self._find_columns(NAMES, {field: field for field in NEEDED}, ("label", "id"))
         self._names = names_of(self._features[self._columns["label"]])
         self.spaced = all(is_spaced(self._features[self._columns[field]]) for field in FIELDS)

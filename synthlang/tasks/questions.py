@@ -14,7 +14,7 @@ Consecutive rows with the same context share it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import count, groupby
 from operator import itemgetter
@@ -45,7 +45,6 @@ WORDLESS = "answers left out because they have no word"
 NO_ANSWER = "questions left out because none of their answers is usable"
 NO_QUESTION = "questions left out because they have no word"
 NO_CONTEXT = "questions left out because their context has no word"
-Split = Callable[[str], SegmentedText]
 
 
 class Question(NamedTuple):
@@ -74,7 +73,36 @@ class ReadQuestions(ReadTask):
     answered = CONTEXT
 
     def _split(self, text: str) -> SegmentedText:
-        return SegmentedText.of(text, bool(self.cjk))
+        return SegmentedText.spaced(text) if self.spaced else SegmentedText.of(text, bool(self.cjk))
+
+    def _group(self, text: str, questions: Sequence[Question], counts: Counter[str]) -> Iterator[ItemGroup]:
+        """Yield the group of a paragraph and its questions if it has a usable question."""
+        context = self._split(text)
+        counts[REMOVED] += count_unseen(text)
+        if not context.words:
+            counts[NO_CONTEXT] += len(questions)
+            return
+        usable = list(filter(None, (self._usable(question, text, context, counts) for question in questions)))
+        if usable:
+            texts = [(CONTEXT, context.sentences), *((0, words.sentences) for words, _, _ in usable)]
+            items = (
+                Item(question.id, (row, 0), None, spans, {} if question.title is None else {"title": question.title})
+                for row, (_, spans, question) in enumerate(usable, start=1)
+            )
+            yield ItemGroup(tuple(texts), tuple(items))
+
+    def _usable(
+        self, question: Question, text: str, context: SegmentedText, counts: Counter[str]
+    ) -> tuple[SegmentedText, tuple[tuple[int, int], ...], Question] | None:
+        """Return the words of a question and the spans of its answers, or None if the question is unusable."""
+        words = self._split(question.text)
+        counts[REMOVED] += count_unseen(question.text)
+        found = (_span(answer, start, text, context, counts) for answer, start in question.answers)
+        spans = tuple(dict.fromkeys(filter(None, found)))  # annotators often agree, and equal spans count once
+        if not words.words or (question.answers and not spans):
+            counts[NO_ANSWER if words.words else NO_QUESTION] += 1
+            return None
+        return words, spans, question
 
 
 class Answer(pydantic.BaseModel):
@@ -156,52 +184,12 @@ class FileQuestions(ReadQuestions, FileTask):
         for article in squad.data:
             for paragraph in article.paragraphs:
                 questions = [_question(asked, next(numbers), article.title) for asked in paragraph.qas]
-                yield from group_of(paragraph.context, questions, counts, self._split)
+                yield from self._group(paragraph.context, questions, counts)
 
 
 def _question(asked: Asked, number: int, title: str) -> Question:
     answers = [] if asked.is_impossible else [(answer.text, answer.answer_start) for answer in asked.answers]
     return Question(str(number if asked.id is None else asked.id), asked.question, answers, title)
-
-
-def group_of(
-    text: str, questions: Sequence[Question], counts: Counter[str], split: Split = SegmentedText.of
-) -> Iterator[ItemGroup]:
-    """Yield the group of a paragraph if it has a usable question.
-
-    Args:
-        text: The paragraph.
-        questions: The questions on the paragraph.
-        counts: Counter of omissions and changes by reason, which is updated.
-        split: Function that splits a text into words.
-    """
-    context = split(text)
-    counts[REMOVED] += count_unseen(text)
-    if not context.words:
-        counts[NO_CONTEXT] += len(questions)
-        return
-    usable = list(filter(None, (_placed(question, text, context, counts, split) for question in questions)))
-    if usable:
-        texts = [(CONTEXT, context.sentences), *((0, words.sentences) for words, _, _ in usable)]
-        items = (
-            Item(question.id, (row, 0), None, spans, {} if question.title is None else {"title": question.title})
-            for row, (_, spans, question) in enumerate(usable, start=1)
-        )
-        yield ItemGroup(tuple(texts), tuple(items))
-
-
-def _placed(
-    question: Question, text: str, context: SegmentedText, counts: Counter[str], split: Split
-) -> tuple[SegmentedText, tuple[tuple[int, int], ...], Question] | None:
-    """Return the words of a question and the spans of its answers, or None if the question is unusable."""
-    words = split(question.text)
-    counts[REMOVED] += count_unseen(question.text)
-    found = (_span(answer, start, text, context, counts) for answer, start in question.answers)
-    spans = tuple(dict.fromkeys(filter(None, found)))  # annotators often agree, and equal spans count once
-    if not words.words or (question.answers and not spans):
-        counts[NO_ANSWER if words.words else NO_QUESTION] += 1
-        return None
-    return words, spans, question
 
 
 def _span(answer: str, start: int, text: str, context: SegmentedText, counts: Counter[str]) -> tuple[int, int] | None:
@@ -279,9 +267,8 @@ class HubQuestions(ReadQuestions, HubTask):
         return fingerprint("hub-answers", reader=HUB_READER, rules=RULES, **parts, **self._marks)
 
     def _groups(self, split: str, counts: Counter[str]) -> Iterator[ItemGroup]:
-        split_text = SegmentedText.spaced if self.spaced else self._split
         for text, questions in groupby(self._questions(split), key=itemgetter(0)):
-            yield from group_of(text, [question for _, question in questions], counts, split_text)
+            yield from self._group(text, [question for _, question in questions], counts)
 
     def _questions(self, split: str) -> Iterator[tuple[str, Question]]:
         """Yield each row as (context, question)."""
