@@ -25,8 +25,6 @@ import torch
 from torch import Tensor
 
 from pretrain.nearest import nearest
-from pretrain.nearest_lists import TILE
-from synthlang.errors import InputError
 from synthlang.progress import Report, silent
 
 
@@ -141,8 +139,6 @@ def pair_credits(
     pairs: Tensor,
     shared: Tensor | None = None,
     *,
-    k: int = 10,
-    chunk: int = TILE,
     report: Report = silent,
     names: tuple[str, str] = ("first", "second"),
 ) -> WordCredits:
@@ -160,22 +156,17 @@ def pair_credits(
             in several pairs. The caller leaves out types whose translation is their own row.
         shared: Numbers of the rows that both languages share, in ``parent`` and in ``derived``, [s, 2] int64. A shared
             row competes for all words but its own.
-        k: Number of neighbours for CSLS, limited to the number of rows.
-        chunk: Number of rows of each side whose product is in memory at once.
         report: Function that shows progress.
         names: Names of the two sides in errors.
 
     Raises:
-        InputError: A row has NaN or infinity, or ``k`` or ``chunk`` is less than 1.
+        InputError: A row has NaN or infinity.
 
     >>> rows, pairs = torch.eye(3), torch.arange(3).unsqueeze(1).expand(-1, 2)
     >>> pair_credits(rows, rows[[0, 2, 1]], pairs).scores(torch.tensor([True, False, False])).all.cosine.forward
     33.33333333333333
     """
-    if k < 1 or chunk < 1:
-        reason = f"k and chunk must be at least 1, not {k} and {chunk}"
-        raise InputError(reason, code="range")
-    found = nearest(parent, derived, pairs, barred=shared, k=k, tile=chunk, report=report, names=names)
+    found = nearest(parent, derived, pairs, barred=shared, report=report, names=names)
     words, both = pairs.cpu().long(), (found.forward, found.backward)
     cosine, csls = (
         [_of_word(getattr(way, score).credit.cpu(), words[:, side]) for side, way in enumerate(both)]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from synthlang.errors import Code, InputError
+from synthlang.errors import InputError
 
 if TYPE_CHECKING:
     from accelerate import Accelerator, PartialState
@@ -82,17 +82,16 @@ def should_compile(choice: str, device: torch.device, steps: int) -> bool:
         InputError: ``choice`` is on, but a C++ compiler (CPU) or triton (CUDA) is missing, or the device is neither.
     """
     if choice == "on":
-        reason = None
-        if device.type == "cpu" and not any(map(shutil.which, ("g++", "clang++", "c++"))):
-            reason = "on needs a C++ compiler (g++ or clang++), which is not installed"
-        elif device.type == "cuda" and not _has_triton():
-            reason = "on needs the package triton, which is not installed"
-        elif device.type not in ("cpu", "cuda"):
+        if device.type not in ("cpu", "cuda"):
             reason = f"on is not supported on the device {device.type}"
-        if reason is not None:
-            code: Code = "unsupported" if device.type not in ("cpu", "cuda") else "extra"
-            hint = "set compile to off" if code == "unsupported" else "install it, or set compile to off"
-            raise InputError(reason, keys="compile", hint=hint, code=code)
+            raise InputError(reason, keys="compile", hint="set compile to off", code="unsupported")
+        tool, is_there = "the package triton", _has_triton()
+        if device.type == "cpu":
+            tool = "a C++ compiler (g++ or clang++)"
+            is_there = any(map(shutil.which, ("g++", "clang++", "c++")))
+        if not is_there:
+            hint = "install it, or set compile to off"
+            raise InputError(f"on needs {tool}, which is not installed", keys="compile", hint=hint, code="extra")
         return True
     return choice == "auto" and device.type == "cuda" and steps >= ENOUGH_STEPS and _has_triton()
 

@@ -15,11 +15,11 @@ from pretrain.card import language_card
 from pretrain.checkpoints import disk_errors
 from pretrain.config import PretrainConfig
 from pretrain.folder import CARD
-from pretrain.model.kinds import kind_of
+from pretrain.model.kinds import kind_of, to_hf
 from pretrain.model.language_model import LanguageModel
-from pretrain.model.to_hf import to_hf
 from synthlang.files import atomic_folder, read_json, write_json
 from synthlang.model_files import CONFIG
+from synthlang.vocabularies import LanguageTokenizer
 
 
 def export_model(model: LanguageModel, artifacts: Artifacts, config: PretrainConfig, run: Path, name: str) -> None:
@@ -40,22 +40,27 @@ def export_model(model: LanguageModel, artifacts: Artifacts, config: PretrainCon
 
     logging.disable_progress_bar()  # the run has a progress bar of its own
     for number, language in enumerate(artifacts.languages):
-        settings, weights = to_hf(model, number)
         with atomic_folder(run / "export" / language.name, replace=True) as folder:
-            settings.save_pretrained(folder)
-            with disk_errors():
-                save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-            language.tokenizer.save(folder, model.causal)
-            _limit(folder, model.embeddings.length)
+            weights = save_model(model, number, language.tokenizer, folder)
+            path = folder / "tokenizer_config.json"  # truncation=True cuts a text to model_max_length
+            write_json(path, {**read_json(path), "model_max_length": model.embeddings.length})
             card = language_card(language.name, config, run, name, artifacts.parents)
             (folder / CARD).write_text(card, encoding="utf-8")
             verify(folder, weights)
 
 
-def _limit(folder: Path, positions: int) -> None:
-    """Set the tokenizer's model_max_length, which truncation=True uses."""
-    path = folder / "tokenizer_config.json"
-    write_json(path, {**read_json(path), "model_max_length": positions})
+def save_model(model: LanguageModel, language: int, tokenizer: LanguageTokenizer, folder: Path) -> dict[str, Tensor]:
+    """Write the model of one language and its tokenizer to a folder, and return the weights.
+
+    Raises:
+        DiskError: A file cannot be written, for example because the disk is full.
+    """
+    settings, weights = to_hf(model, language)
+    settings.save_pretrained(folder)
+    with disk_errors():
+        save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    tokenizer.save(folder, model.causal)
+    return weights
 
 
 def verify(folder: Path, weights: Mapping[str, Tensor], carried: bool = False) -> None:

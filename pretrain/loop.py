@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -29,7 +29,6 @@ from synthlang.progress import Say
 
 M = TypeVar("M", bound=nn.Module)
 B = TypeVar("B")  # a micro-batch
-B_co = TypeVar("B_co", covariant=True)
 T = TypeVar("T")
 STOP_EVERY = 10  # number of steps after which several processes check whether one of them must stop
 
@@ -56,18 +55,6 @@ class Prefetch(Generic[T]):
         return future.result()
 
 
-class NotFinite(Exception):  # noqa: N818  the loop turns it into an error with a hint
-    """Error for a step whose losses are not finite.
-
-    Attributes:
-        step: The step, counted from 0.
-        losses: The mean of each loss in the step.
-    """
-
-    def __init__(self, step: int, losses: dict[str, float]) -> None:
-        self.step, self.losses = step, losses
-
-
 class LossWindow:
     """Sums and counts of the losses of each step since the last line of the log.
 
@@ -85,22 +72,23 @@ class LossWindow:
         self.names = list(losses)
         self._pending.append(torch.stack([torch.stack([s.float(), c.float()]) for s, c in losses.values()]))
 
-    def read(self, step: int) -> None:
+    def read(self, step: int) -> tuple[int, dict[str, float]] | None:
         """Copy the pending losses from the device after ``step`` steps.
 
-        Raises:
-            NotFinite: A loss is not finite.
+        Returns:
+            The first step whose losses are not finite, counted from 0, with the mean of each loss in it, or None.
         """
         if not self._pending:
-            return
+            return None
         values = torch.stack(self._pending)
         self._pending = []
         read = torch.stack([self.reduce(values[..., 0].contiguous()), values[..., 1]], dim=-1).tolist()
         for number, row in enumerate(read, step - len(read)):
             if not all(math.isfinite(total) for total, _ in row):
                 found = {n: total / max(count, 1.0) for n, (total, count) in zip(self.names, row, strict=True)}
-                raise NotFinite(number, found)
+                return number, found
         self.rows.extend(read)
+        return None
 
     def means(self) -> dict[str, float]:
         """Return the mean of each loss since the last line, and start a new window.
@@ -124,14 +112,6 @@ class LossWindow:
         self.names, self.rows, self._pending = state["names"], state["rows"], []
 
 
-class Batches(Protocol[B_co]):
-    """Interface of the batches that a run trains on, by step and micro-batch."""
-
-    def batch(self, step: int, which: int, count: int) -> B_co:
-        """Return micro-batch ``which`` of ``count`` of a step, as a pure function of the arguments."""
-        ...
-
-
 class Loop(ABC, Generic[M, B]):
     """A training run in the folder ``run``. A subclass defines the logged measurements.
 
@@ -140,7 +120,7 @@ class Loop(ABC, Generic[M, B]):
         name: Fingerprint of the run, which its checkpoints store.
         model: The model to train.
         trains: The optimizer step.
-        batches: The batches to train on.
+        batch: Function of (step, which, count) that returns micro-batch ``which`` of ``count`` of a step.
         accumulation: Number of micro-batches of each process in a step.
         policy: Settings of saving and deleting checkpoints.
         log_every: Number of steps between lines of the log.
@@ -154,14 +134,14 @@ class Loop(ABC, Generic[M, B]):
         name: str,
         model: M,
         trains: GradientStep[B],
-        batches: Batches[B],
+        batch: Callable[[int, int, int], B],
         accumulation: int,
         policy: CheckpointConfig,
         log_every: int,
         say: Say,
         stop: Flag | None,
     ) -> None:
-        self.run, self.name, self.model, self.trains, self.batches = run, name, model, trains, batches
+        self.run, self.name, self.model, self.trains, self.batch = run, name, model, trains, batch
         self.accelerator, self.steps = trains.accelerator, trains.steps
         self.accumulation, self.policy, self.log_every = accumulation, policy, log_every
         self.saved_at = frozenset(policy.steps_at(self.steps))
@@ -203,7 +183,7 @@ class Loop(ABC, Generic[M, B]):
     def _micro_batches(self, step: int) -> list[B]:
         micros, ranks = self.accumulation, self.accelerator.num_processes
         first = self.accelerator.process_index * micros
-        return [self.batches.batch(step, first + i, ranks * micros) for i in range(micros)]
+        return [self.batch(step, first + i, ranks * micros) for i in range(micros)]
 
     @abstractmethod
     def begin(self) -> None:
@@ -283,13 +263,12 @@ class Loop(ABC, Generic[M, B]):
         Raises:
             InputError: A loss is not finite. The error names the first such step.
         """
-        try:
-            self.window.read(self.step)
-        except NotFinite as problem:
-            losses = ", ".join(f"{name} {value:.4g}" for name, value in problem.losses.items())
-            known = filter(None, (losses, self.batch_of(problem.step), last_good(self.run / "checkpoints")))
-            reason = f"the loss is not finite at step {problem.step + 1:,} ({'; '.join(known)})"
-            raise InputError(reason, self.run, hint=LOWER, code="failed") from problem
+        if (found := self.window.read(self.step)) is not None:
+            step, means = found
+            losses = ", ".join(f"{name} {value:.4g}" for name, value in means.items())
+            known = filter(None, (losses, self.batch_of(step), last_good(self.run / "checkpoints")))
+            reason = f"the loss is not finite at step {step + 1:,} ({'; '.join(known)})"
+            raise InputError(reason, self.run, hint=LOWER, code="failed")
 
     def batch_of(self, step: int) -> str:  # noqa: ARG002  for subclasses
         """Return a description of the batch of a step, for errors, or "" by default."""

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pretrain.adjust.card import adjusted_card
 from pretrain.adjust.config import AdjustConfig
+from pretrain.adjust.export import adjusted_card
 from pretrain.card import loading, run_card, without_folders
 from pretrain.config import PretrainConfig
 from pretrain.folder import CARD, EXPORT, is_as_exported

@@ -79,7 +79,7 @@ class Trainer(Loop[LanguageModel, Batch]):
         self.rows = train_batches(config, artifacts, report)
         self.validation = Validation(config, artifacts)
         policy = config.checkpoints, config.log_every
-        super().__init__(run, name, model, step, self.rows, config.batch.accumulation, *policy, say, stop)
+        super().__init__(run, name, model, step, self.rows.batch, config.batch.accumulation, *policy, say, stop)
 
     def begin(self) -> None:
         for source in self.rows.sources:

@@ -90,8 +90,8 @@ class GradientStep(ABC, Generic[B]):
         """Return the factor of each sum for the counts of the whole step."""
 
     @abstractmethod
-    def on_device(self, batch: B) -> object:
-        """Return the argument of ``losses`` for a micro-batch."""
+    def inputs(self, batch: B, scales: Mapping[str, Tensor | float]) -> tuple[Any, ...]:
+        """Return the arguments of ``losses`` for a micro-batch whose sums are multiplied by ``scales``."""
 
     def state(self) -> dict[str, Any]:
         """Return further state for checkpoints, which is the scale of the loss in float16."""
@@ -145,10 +145,6 @@ class GradientStep(ABC, Generic[B]):
             accelerator.backward(self.scaler.scale(whole * accelerator.num_processes))
         return {name: loss.detach() for name, loss in losses.items()}
 
-    def inputs(self, batch: B, scales: Mapping[str, Tensor | float]) -> tuple[Any, ...]:  # noqa: ARG002
-        """Return the arguments of the module for a micro-batch whose sums are multiplied by ``scales``."""
-        return (self.on_device(batch),)
-
     def _global_counts(self, batches: Sequence[B]) -> dict[str, Tensor]:
         """Count the summands of each loss over all micro-batches and ranks."""
         mine = [self.counts(batch) for batch in batches]
@@ -190,9 +186,5 @@ class Step(GradientStep[Batch]):
     def scales(self, counts: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
         return self.objective.scales(counts)
 
-    def on_device(self, batch: Batch) -> TensorBatch:
-        return TensorBatch.of(batch, self.accelerator.device)
-
     def inputs(self, batch: Batch, scales: Mapping[str, Tensor | float]) -> tuple[Any, ...]:
-        """Return the arguments of ``LossModule.forward``: the micro-batch on the device, and ``scales``."""
-        return self.on_device(batch), scales
+        return TensorBatch.of(batch, self.accelerator.device), scales

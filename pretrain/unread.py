@@ -9,45 +9,25 @@ leave these keys out. The keys are checked only before training, so that the fol
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from pretrain.config import PretrainConfig
 from pretrain.cost import PLAIN_OUTPUT
 from synthlang.errors import InputError
 
 UNMASKED = "has no effect on a decoder without the term mlm, since no word is masked"
-
-
-@dataclass(frozen=True)
-class Rule:
-    """A key that not every run reads.
-
-    Attributes:
-        key: The key, with its section.
-        is_read: Function of the settings of a run that returns True if the run reads the key.
-        reason: Reason why other runs do not read the key.
-    """
-
-    key: str
-    is_read: Callable[[PretrainConfig], bool]
-    reason: str
-
-
-RULES = (
-    Rule(
-        "model.output",
+RULES: dict[tuple[str, str], tuple[Callable[[PretrainConfig], bool], str]] = {
+    ("model", "output"): (
         lambda run: run.model.kind not in PLAIN_OUTPUT,
         "has no effect on a decoder, whose output reads the last layer directly",
     ),
-    Rule("objective.mask_rate", lambda run: run.objective.masks_words, UNMASKED),
-    Rule("objective.random_words", lambda run: run.objective.masks_words, UNMASKED),
-    Rule(
-        "validation.mask_rate",
+    ("objective", "mask_rate"): (lambda run: run.objective.masks_words, UNMASKED),
+    ("objective", "random_words"): (lambda run: run.objective.masks_words, UNMASKED),
+    ("validation", "mask_rate"): (
         lambda run: not run.objective.is_causal,
         "has no effect on a decoder, which predicts all tokens of the dev split",
     ),
-)
-"""The keys that not every run reads."""
+}
+"""The keys that not every run reads: a function that returns True if a run reads the key, and the reason otherwise."""
 
 
 def check_read(run: PretrainConfig) -> None:
@@ -56,10 +36,9 @@ def check_read(run: PretrainConfig) -> None:
     Raises:
         InputError: A key has no effect. The error names the first such key.
     """
-    for rule in RULES:
-        section, _, name = rule.key.partition(".")
+    for (section, name), (is_read, reason) in RULES.items():
         part = getattr(run, section)
         default = type(part).model_fields[name].get_default()
-        if not rule.is_read(run) and getattr(part, name) != default:
+        if not is_read(run) and getattr(part, name) != default:
             hint = f"leave this key out, or set its default, {'null' if default is None else default}"
-            raise InputError(rule.reason, keys=rule.key, hint=hint, code="no_effect")
+            raise InputError(reason, keys=(section, name), hint=hint, code="no_effect")

@@ -12,7 +12,7 @@ from pretrain.build import dev_batches
 from pretrain.config import PretrainConfig
 from pretrain.model.language_model import LanguageModel
 from pretrain.model.tensors import TensorBatch
-from pretrain.word_pairs import alignment_of, word_pairs
+from pretrain.word_pairs import credits_of, word_pairs
 from synthlang.errors import InputError
 
 
@@ -79,7 +79,7 @@ class Validation:
             if perplexity is not None:
                 result[f"validation/{self.names[i]}"] = perplexity
         for i, pairs in self.pairs.items():
-            scores = alignment_of(model, pairs, i)
+            scores = credits_of(model, pairs, i).scores(torch.from_numpy(pairs.in_dictionary))
             held_out = scores.held_out if self.has_dictionary else None  # without a dictionary it equals ``all``
             for key, subset in (("alignment", scores.all), ("alignment_held_out", held_out)):
                 if subset is not None:
@@ -90,7 +90,7 @@ class Validation:
     def _perplexity(self, model: LanguageModel, language: int) -> float | None:
         batches, size = self.batches[language], self.config.batch.rows
         device = next(model.parameters()).device
-        rows = min(self.config.validation.rows, batches.epoch_rows)
+        rows = min(self.config.validation.rows, batches.sources[0].rows)
         total, count = 0.0, 0
         for first in range(0, rows, size):
             batch = batches.samples(np.arange(first, min(first + size, rows), dtype=np.int64))

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from pretrain.alignment import AlignmentScores, WordCredits, pair_credits
+from pretrain.alignment import WordCredits, pair_credits
 from pretrain.artifacts import Artifacts
 from pretrain.model.language_model import LanguageModel
 from synthlang.dictionary.ids import IdDictionary
@@ -78,20 +78,6 @@ def distinct(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
     return pairs[np.sort(first)]
 
 
-def alignment_of(model: LanguageModel, pairs: WordPairs, language: int) -> AlignmentScores:
-    """Return the scores of the pairs' embedding rows among all candidates, in percent.
-
-    Args:
-        model: The model.
-        pairs: Pairs of the source language and ``language``.
-        language: Number of the other language.
-
-    Raises:
-        InputError: An embedding row has NaN or infinity.
-    """
-    return credits_of(model, pairs, language).scores(torch.from_numpy(pairs.in_dictionary))
-
-
 def credits_of(
     model: LanguageModel, pairs: WordPairs, language: int, report: Report = silent, language_ids: bool = False
 ) -> WordCredits:
@@ -122,8 +108,8 @@ def rows_of(model: LanguageModel, ids: torch.Tensor, language: int, language_ids
 
     With ``language_ids``, the embedding of the language is added to each row, if the model has language embeddings.
     """
-    rows, own = model.word_rows(ids, language).float(), model.language_row(language)
-    return rows + own.float() if language_ids and own is not None else rows
+    rows, own = model.word_rows(ids, language).float(), model.embeddings.languages
+    return rows + own[language].float() if language_ids and own is not None else rows
 
 
 def places_in(candidates: tuple[NDArray[np.int64], NDArray[np.int64]], pairs: NDArray[np.int64]) -> torch.Tensor:

@@ -219,7 +219,7 @@ def write_start(options: Namespace) -> Figures:
     """
     from safetensors.torch import save_file
 
-    from pretrain.model.to_hf import to_hf
+    from pretrain.model.kinds import to_hf
 
     shape, folder = SHAPES[options.shape], options.folder
     config = shape.config(options.objective, "float32", "off", options.steps)

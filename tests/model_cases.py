@@ -14,10 +14,10 @@ from torch import Tensor
 from pretrain.config import ModelConfig, SharingConfig
 from pretrain.data.batch import IGNORE, Batch, RowGroup
 from pretrain.model.attention import Layer, SeparateLayers
+from pretrain.model.kinds import to_hf
 from pretrain.model.language_model import LanguageModel
 from pretrain.model.roberta import DenseHead, MaskedLM
 from pretrain.model.tensors import TensorBatch
-from pretrain.model.to_hf import to_hf
 
 SIZE, WIDTH, PAD, SLOTS = 21, 8, 1, 3
 IDS = (np.r_[0:5, 5:12], np.r_[0:5, 10:21])  # two languages with the specials and two more ids in common

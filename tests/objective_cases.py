@@ -11,8 +11,8 @@ from transformers import RobertaForMaskedLM
 
 from pretrain.config import ModelConfig, SharingConfig
 from pretrain.data.batch import IGNORE, Batch, RowGroup, Rows
+from pretrain.model.kinds import to_hf
 from pretrain.model.roberta import MaskedLM
-from pretrain.model.to_hf import to_hf
 from pretrain.objectives.table import NAMES
 from synthlang.vocabularies import OURS
 from tests.masking_cases import LENGTH, SIZE, WORDS, copies, masker_of, monolingual, source_of, translated

@@ -9,8 +9,7 @@ from transformers import AutoTokenizer
 
 from pretrain.adjust.batches import PairBatches, dev_batches, word_pairs
 from pretrain.adjust.config import AdjustConfig, LossConfig
-from pretrain.adjust.measure import distances
-from pretrain.adjust.vectors import encoder_of
+from pretrain.adjust.vectors import distances, encoder_of
 from pretrain.hub import load_model, open_base
 from synthlang.config import parse
 from synthlang.corpus import Corpus

@@ -14,7 +14,7 @@ from pretrain.build import new_model
 from pretrain.config import PretrainConfig
 from pretrain.prepare import prepare
 from pretrain.validation import Validation
-from pretrain.word_pairs import WordPairs, alignment_of, credits_of, word_pairs
+from pretrain.word_pairs import WordPairs, credits_of, word_pairs
 from synthlang.config import parse
 from synthlang.corpus import Corpus
 from synthlang.dictionary.ids import all_candidates, word_files
@@ -52,9 +52,9 @@ def test_scores_are_those_of_the_definition_with_candidates_of_each_side(seed, m
     parent, derived, inside = noisy(60, 12, seed)
     left, right = (torch.cat([side, torch.randn(n, 12)]) for side, n in zip((parent, derived), more, strict=True))
     pairs = torch.arange(60)[:, None].expand(-1, 2)
-    scores = pair_credits(left, right, pairs, k=5, chunk=7).scores(inside)
+    scores = pair_credits(left, right, pairs).scores(inside)
     assert scores.all is not None
-    for (way, score), (credit, _) in definition(left, right, pairs.numpy(), 5).items():
+    for (way, score), (credit, _) in definition(left, right, pairs.numpy(), 10).items():
         subsets = {"all": np.ones(60, bool), "in_dictionary": inside.numpy(), "held_out": ~inside.numpy()}
         for name, members in subsets.items():
             subset = getattr(scores, name)
@@ -63,7 +63,7 @@ def test_scores_are_those_of_the_definition_with_candidates_of_each_side(seed, m
         assert 0 < credit.mean() < 1
     cosine = scores.all.cosine
     assert cosine.mean == pytest.approx((cosine.forward + cosine.backward) / 2)
-    few = scores_of(parent, derived, k=5).all
+    few = scores_of(parent, derived).all
     assert few is not None and (few.cosine.mean > cosine.mean or not all(more))
 
 
@@ -94,7 +94,6 @@ def test_errors_and_rows_of_zeros_name_the_sides():
     rows[3] = 0
     assert credits(rows, rows[:3]).zeros == (1, 0)
     assert refused(credits, rows, rows * float("nan"), names=("en", "fr")) == ("", "damaged")
-    assert refused(credits, rows, rows, k=0) == ("", "range")
 
 
 CASES: dict[str, dict[str, Any]] = {
@@ -139,7 +138,7 @@ def test_words_of_a_natural_pair_compete_with_all_that_was_trained(name, folder,
         side = int(way == "backward")
         of_word = [credit[pairs.pairs[:, side] == word].sum() for word in pairs.pairs[:, side]]
         assert getattr(earned, score)[side].numpy() == pytest.approx(np.asarray(of_word))
-    scores = alignment_of(model, pairs, 1).all
+    scores = credits_of(model, pairs, 1).scores(torch.from_numpy(pairs.in_dictionary)).all
     assert scores is not None and 20 < scores.cosine.mean < 80
     said = Validation(config, artifacts).measure(model)
     assert said["alignment/fr"] == pytest.approx(scores.cosine.mean, abs=1e-4)

@@ -21,7 +21,7 @@ from pretrain.checkpoints import (
     selected_checkpoint,
 )
 from pretrain.config import CheckpointConfig
-from pretrain.config.steps import LogSteps
+from pretrain.config.training import LogSteps
 from pretrain.folder import kept_steps, named_steps, steps_in
 from tests.refusals import refused
 

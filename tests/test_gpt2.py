@@ -18,9 +18,9 @@ from pretrain.data.batch import IGNORE, RowGroup
 from pretrain.model import losses
 from pretrain.model.from_hf import from_hf
 from pretrain.model.gpt2 import CausalLM
+from pretrain.model.kinds import to_hf
 from pretrain.model.tensors import TensorBatch
 from pretrain.model.text import Text
-from pretrain.model.to_hf import to_hf
 from pretrain.objectives.objective import Objective
 from pretrain.objectives.table import NAMES
 from tests.model_cases import (

@@ -30,11 +30,8 @@ from synthlang.store import Store
 from tests.refusals import refused
 from tests.runs import assert_same_run, forked, run_anew, untimed, weights
 from tests.study_graphs import write_treebank
+from tests.test_pretrain_config import config_of
 from tests.tiny import PRETRAIN, TRANSFER, changed
-
-
-def config_of(**values):
-    return parse(PretrainConfig, changed(PRETRAIN, **values))
 
 
 @pytest.fixture(scope="module")
@@ -49,20 +46,25 @@ class Killed(BaseException):
     """Stands for the end of the process."""
 
 
-@pytest.mark.parametrize("at", [1, 4])
-def test_a_stopped_run_ends_as_an_uninterrupted_one(finished, tmp_path, monkeypatch, at):
-    """Stopped before step ``at + 1``, between or at checkpoints (every 2 steps), with dropout on."""
+def killed_before(step, config, run, store):
+    """Train until the process ends before a step, which counts from 0."""
     train = Step.__call__
 
-    def dies(self, step, batches):
-        if step == at:
+    def dies(self, number, batches):
+        if number == step:
             raise Killed
-        return train(self, step, batches)
+        return train(self, number, batches)
 
-    with monkeypatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Step, "__call__", dies)
         with pytest.raises(Killed):
-            pretrain(config_of(), tmp_path / "run", Store(finished / "store"))
+            pretrain(config, run, store)
+
+
+@pytest.mark.parametrize("at", [1, 4])
+def test_a_stopped_run_ends_as_an_uninterrupted_one(finished, tmp_path, at):
+    """Stopped before step ``at + 1``, between or at checkpoints (every 2 steps), with dropout on."""
+    killed_before(at, config_of(), tmp_path / "run", Store(finished / "store"))
     assert not (tmp_path / "run" / "export").exists()
     pretrain(config_of(), tmp_path / "run", Store(finished / "store"))
     assert_same_run(finished / "run", tmp_path / "run")
@@ -79,21 +81,10 @@ def named(finished):
 
 
 @pytest.mark.parametrize("killed", [2, 3, 5])
-def test_a_run_with_named_checkpoints_stops_and_ends_as_an_uninterrupted_one(
-    finished, named, tmp_path, monkeypatch, killed
-):
+def test_a_run_with_named_checkpoints_stops_and_ends_as_an_uninterrupted_one(finished, named, tmp_path, killed):
     """The checkpoints are validated, too. Weights are those of a run without them."""
-    config, train = config_of(**NAMED), Step.__call__
-
-    def dies(self, step, batches):
-        if step == killed:
-            raise Killed
-        return train(self, step, batches)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Step, "__call__", dies)
-        with pytest.raises(Killed):
-            pretrain(config, tmp_path / "run", Store(finished / "store"))
+    config = config_of(**NAMED)
+    killed_before(killed, config, tmp_path / "run", Store(finished / "store"))
     pretrain(config, tmp_path / "run", Store(finished / "store"))
     assert_same_run(named, tmp_path / "run")
     for run in (named, tmp_path / "run"):
@@ -104,7 +95,7 @@ def test_a_run_with_named_checkpoints_stops_and_ends_as_an_uninterrupted_one(
 
 
 @pytest.mark.parametrize("batches", ["mixed", "one-language"])
-def test_a_run_with_a_schedule_stops_within_a_stage(finished, tmp_path, monkeypatch, batches):
+def test_a_run_with_a_schedule_stops_within_a_stage(finished, tmp_path, batches):
     """The log has the tokens of each language, and a resumed run is that of an uninterrupted one."""
     stages = [
         {"start": 0, "shares": {"parent": 1, "trans+inv": 0}},
@@ -112,17 +103,7 @@ def test_a_run_with_a_schedule_stops_within_a_stage(finished, tmp_path, monkeypa
     ]
     config = config_of(sampling={"schedule": stages, "batches": batches}, log_every=1)
     pretrain(config, tmp_path / "whole", Store(finished / "store"))
-    train = Step.__call__
-
-    def dies(self, step, batches):
-        if step == 5:
-            raise Killed
-        return train(self, step, batches)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Step, "__call__", dies)
-        with pytest.raises(Killed):
-            pretrain(config, tmp_path / "run", Store(finished / "store"))
+    killed_before(5, config, tmp_path / "run", Store(finished / "store"))
     assert steps_in(tmp_path / "run" / "checkpoints") == [2, 4]
     pretrain(config, tmp_path / "run", Store(finished / "store"))
     assert_same_run(tmp_path / "whole", tmp_path / "run")

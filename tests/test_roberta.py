@@ -101,7 +101,7 @@ def test_hidden_is_what_the_losses_start_from(kind):
     model, batch = model_of(KINDS[kind], language_ids=True), batch_of((RowGroup(0, 3, ((0, WIDTH, 1),)),))
     states = model.read(Text.of(batch.input_ids, 1, batch.valid), layers=range(model.shape.layers + 1))
     assert len(states) == SHAPE.layers + 1
-    last = model.hidden(batch.input_ids, 1, batch.valid)
+    last = model.read(Text.of(batch.input_ids, 1, batch.valid))[0]
     assert torch.equal(states[-1], last)
     at = model.head(last.gather(1, batch.masked.unsqueeze(-1).expand(-1, -1, SHAPE.hidden)))
     weight, bias = model.embeddings.outputs([1], restrict=model.sharing.softmax == "language")[1]

@@ -22,8 +22,9 @@ from transformers import (
 
 from pretrain.config import ModelConfig, SharingConfig
 from pretrain.model.from_hf import from_hf
+from pretrain.model.kinds import to_hf
 from pretrain.model.language_model import LanguageModel
-from pretrain.model.to_hf import to_hf
+from pretrain.model.text import Text
 from synthlang.vocabularies import Extension
 from tests.model_cases import (
     IDS,
@@ -67,7 +68,7 @@ def foreign(kind: str, **settings: Any) -> Any:
 
 def logits(model: LanguageModel, ids: Tensor, member: int, valid: Tensor | None = None) -> Tensor:
     weight, bias = model.embeddings.outputs([member], restrict=False)[member]
-    states: Tensor = model.head(model.hidden(ids, member, valid))
+    states: Tensor = model.head(model.read(Text.of(ids, member, valid))[0])
     return states @ weight.T + bias
 
 
@@ -122,7 +123,7 @@ def test_a_linear_output_is_that_of_xlm(tmp_path):
     theirs = opened_export(model, 1, tmp_path, AutoModelForMaskedLM)
     assert isinstance(theirs, XLMWithLMHeadModel)
     values = theirs(input_ids=ids, attention_mask=valid.long()).logits
-    states = model.hidden(ids, 1, valid)
+    states = model.read(Text.of(ids, 1, valid))[0]
     expected = states @ model.embeddings.words.T + model.embeddings.bias
     torch.testing.assert_close(logits(model, ids, 1, valid)[valid], expected[valid])
     torch.testing.assert_close(values[valid], expected[valid], rtol=0, atol=1e-5)

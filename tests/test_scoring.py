@@ -12,6 +12,7 @@ from transformers import AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel, PreT
 
 from pretrain.config import ModelConfig, PretrainConfig, SharingConfig
 from pretrain.model.roberta import MaskedLM
+from pretrain.model.text import Text
 from pretrain.run import pretrain
 from probes import scoring
 from probes.models.opening import open_pretrained
@@ -110,7 +111,9 @@ def test_the_softmax_is_that_of_the_language(corpus, sharing):
     words, bias = model.embeddings.words[: len(own)], model.embeddings.bias[: len(own)]
     with reading([model]):
         scored = score(model, reader, corpus, "token")
-        expected = brute_force(lambda row: model.head(model.hidden(row, 0)) @ words.t() + bias, scored, "token")
+        expected = brute_force(
+            lambda row: model.head(model.read(Text.of(row, 0))[0]) @ words.t() + bias, scored, "token"
+        )
     np.testing.assert_allclose(scored.tokens, expected, atol=1e-5)
 
 

@@ -7,6 +7,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer, BertConfig, BertFo
 
 from pretrain.build import new_model, trained_model
 from pretrain.config import PretrainConfig
+from pretrain.model.text import Text
 from pretrain.prepare import prepare
 from pretrain.run import open_run, pretrain
 from synthlang.config import parse
@@ -61,7 +62,7 @@ def test_step_0_is_the_checkpoint(folder, tmp_path):
     ids = torch.tensor([[2, 7, 9, 4, 11, 3]])
     with torch.no_grad():
         for member in (0, 1):
-            hidden = model.hidden(ids, member)
+            hidden = model.read(Text.of(ids, member))[0]
             torch.testing.assert_close(hidden, theirs.bert(ids).last_hidden_state, atol=1e-5, rtol=1e-5)
 
 
@@ -103,7 +104,7 @@ def test_an_adapted_model_has_the_same_logits_as_its_export_and_is_no_checkpoint
     exported = AutoModelForMaskedLM.from_pretrained(tmp_path / "run" / "export" / "hi").eval()
     ids = torch.tensor([[2, 7, 9, 4, 11, 3]])
     with torch.no_grad():
-        states = model.head(model.hidden(ids, 1))
+        states = model.head(model.read(Text.of(ids, 1))[0])
         logits = states @ model.embeddings.words.T + model.embeddings.bias
         torch.testing.assert_close(exported(ids).logits, logits, atol=1e-5, rtol=1e-5)
     assert refused(prepare, config_of(folder, start={"model": str(tmp_path / "run")}), Store(tmp_path / "store")) == (

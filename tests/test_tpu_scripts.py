@@ -111,7 +111,7 @@ def test_a_setting_comes_from_its_flag_or_the_variable_or_the_file(cloud, tmp_pa
     [
         ("create.sh", [], {"PROJECT": ""}, "PROJECT is not set"),
         ("create.sh", [], {"VERSION": ""}, "VERSION is not set"),
-        ("create.sh", ["--zone", "us"], {}, "ZONE is us"),
+        ("create.sh", ["--type", "v3-8"], {}, "v4 or newer is needed"),
         ("create.sh", ["--name"], {}, "--name needs a value"),
         ("create.sh", ["--nmae", "x"], {}, "unknown argument --nmae"),
         ("create.sh", ["--queued", "--preemptible"], {}, "take --spot"),

@@ -12,8 +12,7 @@ from torch import nn
 from pretrain.adjust.batches import SinglePairBatches, word_pairs
 from pretrain.adjust.config import LossConfig, Pulled
 from pretrain.adjust.loss import AlignmentLoss
-from pretrain.adjust.measure import distances
-from pretrain.adjust.vectors import encoder_of, layer_numbers, word_vectors
+from pretrain.adjust.vectors import distances, encoder_of, layer_numbers, word_vectors
 from pretrain.config import SharingConfig
 from pretrain.hub import load_model, longest_input, open_base
 from pretrain.model.from_hf import from_hf

@@ -194,7 +194,7 @@ def test_an_export_is_opened_again_from_another_folder(opened, folder, tmp_path)
     for place, export in ((tmp_path / "moved", tmp_path / "moved/export/trans+inv"), (tmp_path / "alone",) * 2):
         again = open_pretrained(str(place), "inv" if place == export else "trans+inv")
         reference = AutoModel.from_pretrained(export).eval()
-        states = again.model.eval().hidden(ids, 0)
+        states = again.model.eval().read(Text.of(ids, 0))[0]
         torch.testing.assert_close(states, reference(ids).last_hidden_state, rtol=1e-4, atol=1e-4)
         assert transfer_of(again, task="qa", length=40).run(0).scores["zs"]
 

@@ -114,25 +114,15 @@ read_settings() { # FILE: lines KEY=VALUE and comments; a variable that is set a
   done <"$1"
 }
 
-need() { # KEY…: settings that must be there, and sound
+need() { # KEY…: settings that must be there. What else is wrong with them, gcloud says.
   local key
   for key in "$@"; do
     if [[ -z "${!key}" ]]; then
       die "$key is not set: give its flag (see --help), the variable, or a line in the file of --env"
     fi
   done
-  if [[ -n "$PROJECT" && ! "$PROJECT" =~ ^[a-z][a-z0-9:.-]+$ ]]; then die "PROJECT is $PROJECT, no project id"; fi
-  if [[ -n "$ZONE" && ! "$ZONE" =~ ^[a-z]+-[a-z0-9]+-[a-z]$ ]]; then
-    die "ZONE is $ZONE, no zone (like us-central2-b)"
-  fi
-  if [[ -n "$TPU_NAME" && ! "$TPU_NAME" =~ ^[a-z]([a-z0-9-]*[a-z0-9])?$ ]]; then
-    die "TPU_NAME is $TPU_NAME; it must be lower-case letters, digits and -"
-  fi
   # on v2 and v3 two replicas are threads of one process; the trainer is written for one a process
   if [[ "$ACCELERATOR_TYPE" =~ ^v[23]- ]]; then die "ACCELERATOR_TYPE is $ACCELERATOR_TYPE; v4 or newer is needed"; fi
-  if [[ -n "$ACCELERATOR_TYPE" && ! "$ACCELERATOR_TYPE" =~ ^[a-z0-9]+-[0-9]+$ ]]; then
-    die "ACCELERATOR_TYPE is $ACCELERATOR_TYPE, no type (like v4-8)"
-  fi
   if [[ -z "$DRY_RUN" ]] && ! command -v gcloud >/dev/null; then die "gcloud is not installed, or not on PATH"; fi
 }
 

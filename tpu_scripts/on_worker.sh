@@ -65,9 +65,10 @@ start() { # RUN BUCKET CONFIG CKSUM KIND ARGUMENT…
     if [[ "$5" == study ]]; then fail 2 "a study runs on one host: give its configs to grid.sh instead"; fi
   fi
   mkdir -p "$state"
-  rm -f "$state/code"
+  rm -f "$state/code" "$state/pid"
   setsid nohup bash tpu_scripts/on_worker.sh job "$@" >"$state/log" 2>&1 </dev/null &
-  echo $! >"$state/pid"
+  # the job writes its number itself: until then it has other names, and for a moment none
+  while [[ ! -s "$state/pid" ]] && kill -0 $! 2>/dev/null; do sleep 0.1; done
 }
 
 pull() { # BUCKET: the run folder becomes the copy there, if there is one
@@ -116,8 +117,9 @@ push_now_and_then() { # BUCKET KIND
 }
 
 job() { # RUN BUCKET CONFIG CKSUM KIND ARGUMENT…
-  local bucket="$2" kind="$5" pusher="" child code=0 command
+  local bucket="$2" kind="$5" pusher="" child code command again=1
   shift 5
+  echo $$ >"$state/pid"
   trap 'echo $? >"$state/code"' EXIT
   touch "$state/pulled"
   if [[ "$bucket" != - ]]; then
@@ -133,11 +135,11 @@ job() { # RUN BUCKET CONFIG CKSUM KIND ARGUMENT…
     command=("$BIN/accelerate" launch --tpu --num_machines 1 --num_processes 1 --mixed_precision no
       --dynamo_backend no --main_training_function main tpu_scripts/launch.py)
   fi
-  trap : TERM # the processes get it too; their last checkpoint is still to be copied
+  trap 'again=1' TERM # the processes get it too; their last checkpoint is still to be copied
   PJRT_DEVICE="${PJRT_DEVICE:-TPU}" "${command[@]}" "$@" &
   child=$!
-  while kill -0 "$child" 2>/dev/null; do
-    code=0
+  while [[ -n "$again" ]]; do # once, even if the child has ended already, and again when TERM cut it short
+    again="" code=0
     wait "$child" || code=$?
   done
   if [[ -n "$pusher" ]]; then

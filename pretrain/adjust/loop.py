@@ -15,8 +15,7 @@ from pretrain import devices
 from pretrain.adjust.batches import PairBatches, WordPairs
 from pretrain.adjust.config import AdjustConfig
 from pretrain.adjust.loss import AlignmentLoss
-from pretrain.adjust.measure import distances
-from pretrain.adjust.vectors import encoder_of
+from pretrain.adjust.vectors import distances, encoder_of
 from pretrain.config import OptimizerConfig
 from pretrain.config.training import micro_batches
 from pretrain.devices import accelerator_of
@@ -64,8 +63,8 @@ class AdjustStep(GradientStep[WordPairs]):
     def scales(self, counts: Mapping[str, Tensor]) -> Mapping[str, Tensor | float]:
         return self.loss.scales({name: count.item() for name, count in counts.items()})
 
-    def on_device(self, batch: WordPairs) -> WordPairs:
-        return batch.to(self.accelerator.device)
+    def inputs(self, batch: WordPairs, scales: Mapping[str, Tensor | float]) -> tuple[Any, ...]:  # noqa: ARG002
+        return (batch.to(self.accelerator.device),)
 
 
 class Adjuster(Loop[PreTrainedModel, WordPairs]):
@@ -105,7 +104,7 @@ class Adjuster(Loop[PreTrainedModel, WordPairs]):
         micro_batches(config.rows, config.accumulation, accelerator.num_processes)
         step = AdjustStep(config, model, batches.steps, accelerator)
         policy = config.checkpoints, config.log_every
-        super().__init__(run, name, model, step, batches, config.accumulation, *policy, say, stop)
+        super().__init__(run, name, model, step, batches.batch, config.accumulation, *policy, say, stop)
 
     def begin(self) -> None:
         if self.step == 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from pydantic import Field, create_model, field_validator, model_validator
+from pydantic import Field, create_model, model_validator
 
 from pretrain.data.masking import masked_per_row
 from pretrain.objectives.table import NAMES, PLUGINS, TERMS
@@ -50,7 +50,7 @@ class MaskingConfig(StrictModel):
 
     Decoders (``model.kind: gpt2``) have clm, tlm_clm, dict_clm, align_clm, or a sum with clm.
     """
-    weights: dict[Name, float] = Field(default_factory=dict)
+    weights: dict[Name, Annotated[float, Field(ge=0.0)]] = Field(default_factory=dict)
     """Weight of each term (default: 1, and alpha for ``align``). Terms that the kind does not have are added."""
     mask_rate: float = Field(default=0.15, gt=0.0, lt=1.0)
     """Share of the positions that are masked. By BERT's 80/10/10 rule, some of them show a random word or no change."""
@@ -76,14 +76,6 @@ class ObjectiveConfig(*reversed(SETTINGS), MaskingConfig):  # type: ignore[misc]
     ``corpora`` takes a mean for each corpus (each language, the sentence pairs) and sums them, as printed in section 3
     of the paper. In a run of two languages, the same alpha then has half the relative weight, or a third with tlm.
     """
-
-    @field_validator("weights")
-    @classmethod
-    def _not_negative(cls, value: dict[Name, float]) -> dict[Name, float]:
-        for name, weight in value.items():
-            if weight < 0:
-                raise InputError(f"the weight {weight:g} is negative", keys=name, hint="use 0 or more", code="range")
-        return value
 
     @model_validator(mode="after")
     def _has_terms(self) -> ObjectiveConfig:

@@ -189,10 +189,7 @@ class PretrainConfig(StrictModel):
             reason = f"{names[twice[0]]} languages have the name {twice[0]!r}"
             hint = "give each language its own name (key name)"
             raise InputError(reason, keys="languages", hint=hint, code="duplicate")
-        try:
-            self.sampling.check(names, self.steps)
-        except InputError as error:
-            raise error.inside("sampling") from error
+        self.sampling.check(names, self.steps)
         for number, pair in enumerate(self.parallel):
             if unknown := [name for name in pair.languages if name not in names]:
                 reason = f"{unknown[0]!r} is not a language of the run"
@@ -292,10 +289,7 @@ class PretrainConfig(StrictModel):
             reason = f"{self.model.positions} is less than batch.length ({self.batch.length})"
             hint = "raise model.positions, or lower batch.length"
             raise InputError(reason, keys="model.positions", hint=hint, code="conflict")
-        try:
-            self.checkpoints.check(self.steps)
-        except InputError as error:
-            raise error.inside("checkpoints") from error
+        self.checkpoints.check(self.steps)
         if self.checkpoints.select == "best" and not self.validation.every:
             reason = "best needs validation, because the checkpoint is selected by perplexity"
             hint = "set validation.every to a number above 0, or this key to last"

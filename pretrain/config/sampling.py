@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from pretrain.config.steps import check_place, step_of
+from pretrain.config.training import check_place, step_of
 from synthlang.config import StrictModel
 from synthlang.errors import SHOWN, Code, InputError
 from synthlang.references import OmitDefaultFromHash
@@ -71,11 +71,11 @@ class SamplingConfig(StrictModel):
                 before it, or a stage starts after the last step.
         """
         if self.shares is not None:
-            _check_names(self.shares, languages, "shares")
+            _check_names(self.shares, languages, "sampling.shares")
         before = -1
         for number, stage in enumerate(self.schedule):
-            _check_names(stage.shares, languages, f"schedule.{number}.shares")
-            first, where = stage.first_step(steps), f"schedule.{number}.start"
+            _check_names(stage.shares, languages, f"sampling.schedule.{number}.shares")
+            first, where = stage.first_step(steps), f"sampling.schedule.{number}.start"
             if first >= steps:
                 reason = f"the stage starts at step {first:,}, but the run has only {plural(steps, 'step')}"
                 raise InputError(reason, keys=where, hint="set an earlier start, or raise steps", code="range")

@@ -99,11 +99,6 @@ class Batches:
                 groups.append(RowGroup(start, stop, self.sources[source].spans, self.sources[source].causal))
         return _joined(pieces, groups)
 
-    @property
-    def epoch_rows(self) -> int:
-        """Number of rows of all sources together."""
-        return sum(source.rows for source in self.sources)
-
     def _drawn(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the source of each sample, and its number among the samples of this source."""
         steps, places = np.divmod(numbers, self.rows)

@@ -13,9 +13,9 @@ from torch import Tensor
 from pretrain.config import SharingConfig
 from pretrain.hub import Base, check_weights, load_model, open_base
 from pretrain.model.from_xlm import bert_config, bert_names
-from pretrain.model.hf_names import ARCHITECTURES
 from pretrain.model.kinds import KINDS, kind_of
 from pretrain.model.language_model import LanguageModel
+from pretrain.model.roberta_hf import ARCHITECTURES
 from synthlang.config_errors import show_value
 from synthlang.errors import InputError
 from synthlang.vocabularies import Extension
@@ -34,7 +34,6 @@ def from_hf(
     extension: Extension | None = None,
     initialise: str = "pieces",
     length: int | None = None,
-    dropout: float | None = None,
 ) -> LanguageModel:
     """Return the checkpoint ``name`` as a model that computes the same function for every language.
 
@@ -51,7 +50,6 @@ def from_hf(
         extension: New subwords.
         initialise: First values of the rows of the extension (see ExtendSpec).
         length: Number of tokens of the longest row (default: not checked).
-        dropout: Dropout rate (default: the checkpoint's rate for hidden states).
 
     Raises:
         InputError: The checkpoint does not exist or cannot be read (see ``open_base`` and ``load_model``). Its
@@ -64,10 +62,11 @@ def from_hf(
     source = {key: tensor.detach() for key, tensor in loaded.state_dict().items()}
     architecture, kind = config.model_type, kind_of(config.model_type)
     if architecture == XLM:
-        config, source = bert_config(config, name), bert_names(source)
+        config, source = bert_config(config), bert_names(source)
     positions = positions_of(config)
     check_length(name, positions, length)
-    settings = (kind.shape(config, dropout), sharing, ids, size, positions, pad_of(config), language_ids)
+    pad = int(config.eos_token_id if config.pad_token_id is None else config.pad_token_id)
+    settings = (kind.shape(config), sharing, ids, size, positions, pad, language_ids)
     model = kind.model(*settings, seed, architecture, kind.epsilon(config))
     model.origin = config.to_dict()
     words, bias = kind.take_words(model, source)
@@ -144,11 +143,6 @@ def positions_of(config: Any) -> int:
     names = ARCHITECTURES.get(config.model_type)
     before = config.pad_token_id + 1 if names is not None and names.counts_from_pad else 0
     return int(config.max_position_embeddings) - before
-
-
-def pad_of(config: Any) -> int:
-    """Return the id of padding in the config of a checkpoint, or the id of the end of a text if padding has no id."""
-    return int(config.eos_token_id if config.pad_token_id is None else config.pad_token_id)
 
 
 def check_length(name: str, positions: int, length: int | None) -> None:

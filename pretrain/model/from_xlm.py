@@ -12,11 +12,7 @@ from typing import Any
 
 from torch import Tensor
 
-from synthlang.config_errors import show_value
-from synthlang.errors import InputError
-
 LANGUAGES = "language_embeddings"
-NEEDED = {"gelu_activation": True, "causal": False, "asm": False, "is_encoder": True}
 NAMES = (
     ("transformer.embeddings.", "bert.embeddings.word_embeddings."),
     ("transformer.position_embeddings.", "bert.embeddings.position_embeddings."),
@@ -71,19 +67,10 @@ def _renamed(name: str, column: int) -> str:
     return name
 
 
-def bert_config(config: Any, name: str) -> Any:
-    """Return the config of an XLM as a BertConfig. Errors use the ``name`` of the checkpoint.
-
-    Raises:
-        InputError: The XLM has a setting that a BERT cannot have, such as an activation other than GELU or causal
-            attention.
-    """
+def bert_config(config: Any) -> Any:
+    """Return the config of an XLM as a BertConfig."""
     from transformers import BertConfig
 
-    for key, needed in NEEDED.items():
-        if (found := getattr(config, key)) != needed:
-            reason = f"the model has {key}: {show_value(found)}, but only {key}: {show_value(needed)} can be read"
-            raise InputError(reason, name, hint="use another model", code="unsupported")
     return BertConfig(
         vocab_size=config.vocab_size,
         hidden_size=config.emb_dim,

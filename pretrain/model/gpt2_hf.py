@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import torch
 from torch import Tensor, nn
 
 from pretrain.config import ModelConfig
 from pretrain.model.attention import SeparateLayers
-from pretrain.model.hf_names import PARTS
 from pretrain.model.language_model import LanguageModel
+from pretrain.model.roberta_hf import PARTS
 from synthlang.vocabularies import OURS
 
 if TYPE_CHECKING:
@@ -36,15 +35,15 @@ NEEDED: dict[str, Any] = {
 """Settings of a checkpoint that our decoder can equal. ``reorder_and_upcast_attn`` only affects rounding."""
 
 
-def shape_of(config: Any, dropout: float | None) -> ModelConfig:
-    """Return the shape of a GPT-2 by its config. ``dropout`` replaces the rate of the config, ``resid_pdrop``."""
+def shape_of(config: Any) -> ModelConfig:
+    """Return the shape of a GPT-2 by its config. The dropout rate is ``resid_pdrop``."""
     return ModelConfig(
         kind="gpt2",
         layers=config.n_layer,
         heads=config.n_head,
         hidden=config.n_embd,
         feed_forward=config.n_inner or 4 * config.n_embd,
-        dropout=config.resid_pdrop if dropout is None else dropout,
+        dropout=config.resid_pdrop,
         init_std=config.initializer_range,
     )
 
@@ -56,18 +55,15 @@ def take_words(_: LanguageModel, source: dict[str, Tensor]) -> tuple[Tensor, Ten
     return words, words.new_zeros(len(words))
 
 
-def fill(model: LanguageModel, source: dict[str, Tensor], words: Tensor, _: Tensor) -> None:
+def fill(model: LanguageModel, source: dict[str, Tensor], words: Tensor, bias: Tensor) -> None:
     """Copy the weights of a checkpoint into our model, and remove them from ``source``.
 
-    ``words`` [V, d] has a row for each id of the model. Weights that the model lacks stay in ``source``.
+    ``words`` [V, d] and ``bias`` [V] have a row for each id of the model. Weights that the model lacks stay in
+    ``source``.
     """
-    tables = model.embeddings
-    positions = source.pop(f"{BODY}.wpe.weight")
-    tables.positions.copy_(positions.repeat(len(tables.positions) // len(positions), 1))
-    if tables.languages is not None:
-        tables.languages.zero_()
-    own = torch.cat([tables.ids(m) for m in range(model.language_count)]) if tables.separate else slice(None)
-    tables.words.copy_(words[own])
+    model.embeddings.fill(words, bias, source.pop(f"{BODY}.wpe.weight"))
+    if model.embeddings.languages is not None:
+        model.embeddings.languages.zero_()
     for name, module in _modules(model):
         for part in PARTS:
             weight = source.pop(f"{BODY}.{name}.{part}")
@@ -81,8 +77,7 @@ def to_gpt2(model: LanguageModel, language: int) -> tuple[PretrainedConfig, dict
     The embedding of the language is added to the position embeddings.
     """
     tables = model.embeddings
-    first = language * tables.length if tables.separate else 0
-    positions = tables.positions[first : first + tables.length]
+    positions = tables.positions_of(language)
     if tables.languages is not None:
         positions = positions + tables.languages[language]
     state = {f"{BODY}.wte.weight": tables.whole(language)[0], f"{BODY}.wpe.weight": positions}

@@ -6,14 +6,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch import Tensor
 
 from pretrain.config import ModelConfig
 from pretrain.model import gpt2_hf, roberta_hf
 from pretrain.model.gpt2 import CausalLM
-from pretrain.model.hf_names import ARCHITECTURES
 from pretrain.model.language_model import LanguageModel
 from pretrain.model.roberta import MaskedLM
+from pretrain.model.roberta_hf import ARCHITECTURES
 from synthlang.vocabularies.xlm_tokenizer import XLM
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class Kind:
         auto: Name of the class of transformers that loads the model with its output.
         needed: Settings that a checkpoint must have.
         epsilon: Function from the config of a checkpoint to the epsilon of LayerNorm.
-        shape: Function from the config of a checkpoint and a dropout rate to the shape of the model.
+        shape: Function from the config of a checkpoint to the shape of the model.
         take_words: Function that removes the word embeddings [V, d] and the output bias [V] from the weights of a
             checkpoint, and returns them.
         fill: Function that copies the other weights of a checkpoint, and given word embeddings and output bias, into
@@ -43,7 +44,7 @@ class Kind:
     auto: str
     needed: Mapping[str, Any]
     epsilon: Callable[[Any], float]
-    shape: Callable[[Any, float | None], ModelConfig]
+    shape: Callable[[Any], ModelConfig]
     take_words: Callable[[LanguageModel, dict[str, Tensor]], tuple[Tensor, Tensor]]
     fill: Callable[[LanguageModel, dict[str, Tensor], Tensor, Tensor], None]
     to_hf: Callable[[LanguageModel, int], tuple[PretrainedConfig, dict[str, Tensor]]]
@@ -89,3 +90,15 @@ def kind_of(architecture: str) -> Kind:
     An architecture that our models do not have counts as ``roberta``, the kind of masked language models.
     """
     return next((kind for kind in KINDS.values() if architecture in kind.architectures), KINDS["roberta"])
+
+
+def to_hf(model: LanguageModel, language: int) -> tuple[PretrainedConfig, dict[str, Tensor]]:
+    """Return the config and weights of an equal Hugging Face model for one language.
+
+    The weights are float32 copies on the CPU, and have the names of the class in the config's ``architectures``.
+    With separate embeddings, an id that the language does not have gets the row of the first language that has it.
+    """
+    config, state = kind_of(model.architecture).to_hf(model, language)
+    return config, {
+        name: tensor.detach().to("cpu", torch.float32, copy=True).contiguous() for name, tensor in state.items()
+    }

@@ -137,6 +137,18 @@ class Embeddings(nn.Module):
             return {m: (self.words[self.ids(m)], self.bias[self.ids(m)]) for m in languages}
         return dict.fromkeys(languages, (self.words, self.bias))
 
+    def positions_of(self, language: int) -> Tensor:
+        """Return the position embeddings of a language, [positions, d]."""
+        first = language * self.length if self.separate else 0
+        return self.positions[first : first + self.length]
+
+    def fill(self, words: Tensor, bias: Tensor, positions: Tensor) -> None:
+        """Copy words [size, d], their biases [size] and positions [positions, d] into the rows of all languages."""
+        own = torch.cat([self.ids(m) for m in range(len(self.sizes))]) if self.separate else slice(None)
+        self.words.copy_(words[own])
+        self.bias.copy_(bias[own])
+        self.positions.copy_(positions.repeat(len(self.positions) // len(positions), 1))
+
     def whole(self, language: int) -> tuple[Tensor, Tensor]:
         """Return the embeddings [size, d] and biases [size] of all ids. Rows of ``language`` take precedence.
 
@@ -268,16 +280,6 @@ class LanguageModel(nn.Module):
         """Return the output of the last layer from its states ``x``."""
         return x
 
-    def hidden(self, input_ids: Tensor, language: int, valid: Tensor | None = None) -> Tensor:
-        """Return the last layer's output for text of one language, [r, w, d].
-
-        Args:
-            input_ids: Token ids, [r, w].
-            language: Number of the language.
-            valid: False at padding, [r, w] bool (None: no padding).
-        """
-        return self.read(Text.of(input_ids, language, valid))[0]
-
     def read(self, text: Text, columns: Tensor | None = None, layers: Sequence[int] | None = None) -> list[Tensor]:
         """Return the outputs of ``layers``, each [r, w, d], or [r, k, d] at ``columns`` [r, k].
 
@@ -343,10 +345,6 @@ class LanguageModel(nn.Module):
     def word_rows(self, ids: Tensor, language: int) -> Tensor:
         """Return the word embeddings of ids [n] of a language, without position or LayerNorm, [n, d]."""
         return F.embedding(self.embeddings.rows(ids, language), self.embeddings.words)
-
-    def language_row(self, language: int) -> Tensor | None:
-        """Return the embedding of a language [d], or None if there are no language embeddings."""
-        return None if self.embeddings.languages is None else self.embeddings.languages[language]
 
     def token_losses(self, states: Tensor, labels: Tensor, language: int) -> Tensor:
         """Return −log p(label) in nats, [n] float32, for text of one language.

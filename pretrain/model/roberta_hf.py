@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -10,7 +11,6 @@ from torch import Tensor, nn
 from pretrain.config import ModelConfig
 from pretrain.model.attention import SeparateLayers
 from pretrain.model.from_xlm import LANGUAGES, xlm_names
-from pretrain.model.hf_names import ARCHITECTURES, LAYER, PARTS, QKV, Names
 from pretrain.model.language_model import LanguageModel
 from pretrain.model.roberta import DenseHead
 from synthlang.vocabularies import OURS
@@ -19,13 +19,70 @@ from synthlang.vocabularies.xlm_tokenizer import XLM
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
 
+LAYER = {  # name in transformers by our name, except qkv
+    "out": "attention.output.dense",
+    "attention_norm": "attention.output.LayerNorm",
+    "up": "intermediate.dense",
+    "down": "output.dense",
+    "norm": "output.LayerNorm",
+}
+QKV = tuple(f"attention.self.{name}" for name in ("query", "key", "value"))
+PARTS = ("weight", "bias")
 
+
+@dataclass(frozen=True)
+class Names:
+    """Names of an architecture's classes and of its parts outside the layers.
+
+    Attributes:
+        config: Name of the class of the config.
+        model: Name of the class of the model with its output.
+        body: Prefix of the names of the encoder's weights.
+        dense: Name of the dense layer before the output.
+        norm: Name of the LayerNorm before the output.
+        bias: Name of the bias of the output.
+        tied: Names of weights that repeat other weights.
+        counts_from_pad: True if positions are counted from the id of padding plus 1.
+    """
+
+    config: str
+    model: str
+    body: str
+    dense: str
+    norm: str
+    bias: str
+    tied: tuple[str, ...]
+    counts_from_pad: bool = True
+
+
+_ROBERTA_TIED = ("lm_head.decoder.weight", "lm_head.decoder.bias")
+_ROBERTA = ("roberta", "lm_head.dense", "lm_head.layer_norm", "lm_head.bias", _ROBERTA_TIED)
+_BERT_HEAD = "cls.predictions"
+ARCHITECTURES = {
+    "roberta": Names("RobertaConfig", "RobertaForMaskedLM", *_ROBERTA),
+    "xlm-roberta": Names("XLMRobertaConfig", "XLMRobertaForMaskedLM", *_ROBERTA),
+    "bert": Names(
+        "BertConfig",
+        "BertForMaskedLM",
+        "bert",
+        f"{_BERT_HEAD}.transform.dense",
+        f"{_BERT_HEAD}.transform.LayerNorm",
+        f"{_BERT_HEAD}.bias",
+        (f"{_BERT_HEAD}.decoder.weight", f"{_BERT_HEAD}.decoder.bias"),
+        counts_from_pad=False,
+    ),
+}
 NEEDED: dict[str, Any] = {
     "hidden_act": "gelu",
     "position_embedding_type": "absolute",
     "is_decoder": False,
     "tie_word_embeddings": True,
+    "gelu_activation": True,
+    "causal": False,
+    "asm": False,
+    "is_encoder": True,
 }
+"""Settings of a checkpoint that our encoder can equal. An architecture may lack a setting. The last four are XLM's."""
 
 
 def names_of(model: LanguageModel) -> Names:
@@ -33,14 +90,14 @@ def names_of(model: LanguageModel) -> Names:
     return ARCHITECTURES["bert" if model.architecture == XLM else model.architecture]
 
 
-def shape_of(config: Any, dropout: float | None) -> ModelConfig:
-    """Return the shape of an encoder by its config. ``dropout`` replaces the rate ``hidden_dropout_prob``."""
+def shape_of(config: Any) -> ModelConfig:
+    """Return the shape of an encoder by its config. The dropout rate is ``hidden_dropout_prob``."""
     return ModelConfig(
         layers=config.num_hidden_layers,
         heads=config.num_attention_heads,
         hidden=config.hidden_size,
         feed_forward=config.intermediate_size,
-        dropout=config.hidden_dropout_prob if dropout is None else dropout,
+        dropout=config.hidden_dropout_prob,
         init_std=config.initializer_range,
     )
 
@@ -91,14 +148,10 @@ def _fill_embeddings(
     tables, place = model.embeddings, f"{names.body}.embeddings"
     before = model.pad + 1 if names.counts_from_pad else 0
     types = source.pop(f"{place}.token_type_embeddings.weight")
-    positions = source.pop(f"{place}.position_embeddings.weight")[before:] + types[0]
+    tables.fill(words, bias, source.pop(f"{place}.position_embeddings.weight")[before:] + types[0])
     tables.segments = types[1:] - types[0]
-    tables.positions.copy_(positions.repeat(len(tables.positions) // len(positions), 1))
     if tables.languages is not None:
         tables.languages.copy_(source.pop(LANGUAGES, torch.zeros_like(tables.languages)))
-    own = torch.cat([tables.ids(m) for m in range(model.language_count)]) if tables.separate else slice(None)
-    tables.words.copy_(words[own])
-    tables.bias.copy_(bias[own])
     _take(source, f"{place}.LayerNorm", model.norm)
 
 
@@ -106,8 +159,7 @@ def to_roberta(model: LanguageModel, language: int) -> tuple[PretrainedConfig, d
     """Return the config and weights of an equal encoder of Hugging Face for one language (see ``to_hf``)."""
     is_xlm, names, shape, tables = model.architecture == XLM, names_of(model), model.shape, model.embeddings
     words, bias = tables.whole(language)
-    first = language * tables.length if tables.separate else 0
-    positions = tables.positions[first : first + tables.length]
+    positions = tables.positions_of(language)
     before = model.pad + 1 if names.counts_from_pad else 0
     types = torch.zeros(1, shape.hidden) if tables.languages is None else tables.languages[language : language + 1]
     body = f"{names.body}.embeddings"

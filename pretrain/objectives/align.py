@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
@@ -38,14 +38,6 @@ class Align(Term[AlignSettings]):
         return Alignment(artifacts.dictionary, not artifacts.own_rows, device)
 
 
-class WordRows(Protocol):
-    """A model whose word embedding can be read."""
-
-    def word_rows(self, ids: torch.Tensor, language: int) -> torch.Tensor:
-        """Return the word embeddings of ids [n] of a language, [n, d]."""
-        ...
-
-
 class Alignment:
     """The loss of the term align, over the whole dictionary in every step (ALIGN-MLM, section 3 and appendix G.5).
 
@@ -78,8 +70,8 @@ class Alignment:
         """Return the number of pairs of the dictionary, whatever the batch is."""
         return self.pairs
 
-    def sum(self, model: WordRows, batch: TensorBatch | None = None) -> torch.Tensor:
-        """Return the negative sum of the cosines, [] float32. The batch is not used."""
+    def sum(self, model: Any, batch: TensorBatch | None = None) -> torch.Tensor:
+        """Return the negative sum of the cosines, [] float32, of a model with ``word_rows``. The batch is not used."""
         import torch
 
         from pretrain.model.losses import sum_of_cosines

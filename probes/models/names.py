@@ -164,8 +164,8 @@ def limits_of_model(model: str) -> ModelLimits | None:
 
     from pretrain.hub import open_base  # with torch
     from pretrain.model.from_hf import positions_of
-    from pretrain.model.hf_names import ARCHITECTURES
     from pretrain.model.kinds import kind_of
+    from pretrain.model.roberta_hf import ARCHITECTURES
 
     if not model_path(model).is_dir() and not constants.HF_HUB_OFFLINE:
         return None

@@ -9,17 +9,15 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from safetensors.torch import save_file
 
 from pretrain.artifacts import Artifacts
 from pretrain.build import trained_model
-from pretrain.checkpoints import disk_errors
 from pretrain.config import PretrainConfig, SharingConfig
+from pretrain.export import save_model
 from pretrain.folder import EXPORT, export_sizes
 from pretrain.hub import Base, open_base
 from pretrain.model.from_hf import from_hf
 from pretrain.model.language_model import LanguageModel
-from pretrain.model.to_hf import to_hf
 from pretrain.run import open_run
 from probes.models.names import NATURAL, SHOWN, adjusted_from, is_run, model_path, named_language
 from probes.models.pretrained import Pretrained, Reader, Role, find_language, number_of
@@ -332,10 +330,6 @@ def write_model(body: LanguageModel, languages: Languages, folder: Path, record:
         DiskError: A file cannot be written, as on a full disk.
     """
     for name, (tokenizer, number) in languages.items():
-        settings, weights = to_hf(body, number)
         with atomic_folder(folder / "export" / name, replace=True) as new:
-            settings.save_pretrained(new)
-            with disk_errors():
-                save_file(weights, new / "model.safetensors", metadata={"format": "pt"})
-            tokenizer.save(new, body.causal)
+            save_model(body, number, tokenizer, new)
     write_json(folder / "done.json", {**record, EXPORT: export_sizes(folder)})
