@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pretrain.adjust.config import AdjustConfig
-from pretrain.adjust.export import adjusted_card
-from pretrain.card import loading, run_card, without_folders
+from pretrain.card import adjusted_card, loading, run_card, without_folders
 from pretrain.config import PretrainConfig
 from pretrain.folder import CARD, EXPORT, is_as_exported
 from synthlang.config import load
