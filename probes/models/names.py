@@ -217,7 +217,9 @@ def natural_target(run: PretrainConfig, wanted: str | None) -> str | None:
     return found if found in others and found not in derived else None
 
 
-def requested_language(config: PretrainConfig, wanted: str | None, natural: bool) -> int | Language:
+def requested_language(
+    config: PretrainConfig, wanted: str | None, natural: bool, remedy: str = NATURAL
+) -> int | Language:
     """Find the language that a transfer or a probe of a run compares with the source language.
 
     Args:
@@ -225,6 +227,7 @@ def requested_language(config: PretrainConfig, wanted: str | None, natural: bool
         wanted: Name of a language of the run, or the spec of another derived language (default: the first derived
             language of the run).
         natural: True if the language is natural, with sentences of its own.
+        remedy: Hint for a natural language without sentences of its own.
 
     Returns:
         The number of a language of the run, or a language that the run does not have.
@@ -237,7 +240,7 @@ def requested_language(config: PretrainConfig, wanted: str | None, natural: bool
     names, derived = [language.name for language in config.all_languages], derived_numbers(config)
     if wanted is None and not derived:
         reason = "is missing, but the run has no language derived from its first one"
-        hint = "set this key to a derived language, such as trans+inv" + (f"; {NATURAL}" if len(names) > 1 else "")
+        hint = "set this key to a derived language, such as trans+inv" + (f"; {remedy}" if len(names) > 1 else "")
         raise InputError(reason, keys="language", hint=hint, code="missing")
     if wanted is None:
         return min(derived.values())
@@ -248,11 +251,11 @@ def requested_language(config: PretrainConfig, wanted: str | None, natural: bool
         raise InputError(f"the run has no language {wanted!r}", keys="language", hint=hint, code="unknown")
     if wanted in names:
         reason = f"{wanted} is not derived from the first language of the run, {names[0]}"
-        raise InputError(reason, keys="language", hint=NATURAL, code="conflict")
+        raise InputError(reason, keys="language", hint=remedy, code="conflict")
     try:
         return parse_language(wanted)
     except UnknownLanguageError as error:
-        raise _unknown_language(wanted, names, list(derived), error) from error
+        raise _unknown_language(wanted, names, list(derived), error, remedy) from error
     except InputError as error:
         raise error.inside("language") from error
 
@@ -267,7 +270,9 @@ def language_of(wanted: str | None, run: PretrainConfig) -> Language:
     return run.all_languages[found].language if isinstance(found, int) else found
 
 
-def _unknown_language(wanted: str, names: list[str], derived: list[str], error: UnknownLanguageError) -> InputError:
+def _unknown_language(
+    wanted: str, names: list[str], derived: list[str], error: UnknownLanguageError, remedy: str
+) -> InputError:
     """Return the error for a language that is neither a language of the run nor a spec.
 
     Args:
@@ -275,6 +280,7 @@ def _unknown_language(wanted: str, names: list[str], derived: list[str], error: 
         names: The names of all languages of the run.
         derived: The names of the languages that are derived from the first one.
         error: The error of parsing ``wanted`` as a spec.
+        remedy: Hint for a natural language.
     """
     reason = f"the run has no language {wanted!r}" + (f", and {error.reason}" if set("+:@") & set(wanted) else "")
     choice = f"choose from {first_few(derived, SHOWN)}, or " if derived else ""
@@ -282,18 +288,20 @@ def _unknown_language(wanted: str, names: list[str], derived: list[str], error: 
     similar = f"did you mean {near[0]}? " if near else ""
     found = InputError(reason, keys="language", hint=f"{similar}{choice}{error.remedy}", code="unknown")
     is_natural = bool(near) and near[0] in names[1:] and near[0] not in derived
-    return found.with_hint(NATURAL if is_natural else "")
+    return found.with_hint(remedy if is_natural else "")
 
 
-def named_language(name: str, natural: bool) -> Language:
+def named_language(name: str, natural: bool, remedy: str = NATURAL) -> Language:
     """Return a natural language with a name, or the derived language of a spec.
+
+    ``remedy`` is the hint for a natural language without sentences of its own.
 
     Raises:
         InputError: The name of a natural language cannot be a file name. The spec is malformed or names an unknown
-            language or transform. For an unknown name, the hint of the error explains how to use a natural language.
+            language or transform. For an unknown name, the hint of the error includes ``remedy``.
     """
     try:
         return Language(name=safe_name(name, "language name")) if natural else parse_language(name)
     except InputError as error:
         is_unknown = isinstance(error, UnknownLanguageError)
-        raise error.with_hint(NATURAL if is_unknown else "").inside("language") from error
+        raise error.with_hint(remedy if is_unknown else "").inside("language") from error

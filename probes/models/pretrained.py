@@ -116,10 +116,11 @@ class Pretrained:
         names = ", ".join(language.name for language in self.run[0].all_languages)
         return [f"the model was not pretrained on {self.language_name('target')}, only on {names}"]
 
-    def reader_of(self, language: str, natural: bool) -> Reader:
+    def reader_of(self, language: str, natural: bool, remedy: str = NATURAL) -> Reader:
         """Return the reader of a further language, given by its name or spec, in the model of the target language.
 
-        ``natural`` is True if the language is natural, with sentences of its own.
+        ``natural`` is True if the language is natural, with sentences of its own. ``remedy`` is the hint for a natural
+        language without them.
 
         Raises:
             InputError: ``language`` is unknown: the run does not have the language, the spec is malformed, or the
@@ -127,7 +128,7 @@ class Pretrained:
                 language, and the tokenizer of this language was not loaded.
         """
         if self.run is not None:
-            number, found = find_language(*self.run, language, natural)
+            number, found = find_language(*self.run, language, natural, remedy)
             tokenizer = self.run[1].languages[number].tokenizer
             number = min(number, self.target_model.language_count - 1)  # an adjusted model has no language numbers
             return replace(self.target, language=found, tokenizer=tokenizer, number=number)
@@ -135,8 +136,8 @@ class Pretrained:
             problem = "dev sets of further languages are not supported for a model with a tokenizer for each language"
             hint = "remove this entry from dev_also"
             raise InputError(f"{problem} ({self.name})", hint=hint, code="unsupported")
-        found = named_language(language, natural)
-        return replace(self.target, language=found, number=number_of(self.numbers, found.name, natural))
+        found = named_language(language, natural, remedy)
+        return replace(self.target, language=found, number=number_of(self.numbers, found.name, natural, remedy))
 
     def language_name(self, role: Role) -> str:
         """Return the name of a language in results.
@@ -149,7 +150,7 @@ class Pretrained:
 
 
 def find_language(
-    config: PretrainConfig, artifacts: Artifacts, wanted: str | None, natural: bool
+    config: PretrainConfig, artifacts: Artifacts, wanted: str | None, natural: bool, remedy: str = NATURAL
 ) -> tuple[int, Language]:
     """Return the target language of a transfer and its number in the model.
 
@@ -161,12 +162,13 @@ def find_language(
         artifacts: The data of the run.
         wanted: Name or spec of the language (default: the first derived language of the run).
         natural: True if the language is natural, with sentences of its own.
+        remedy: Hint for a natural language without sentences of its own.
 
     Raises:
         InputError: There is no such language (see `requested_language`), or it cannot be bound to the source text.
     """
     known = artifacts.languages
-    found = requested_language(config, wanted, natural)
+    found = requested_language(config, wanted, natural, remedy)
     if isinstance(found, int):
         return found, known[found].language
     try:
@@ -178,17 +180,17 @@ def find_language(
     return (same[0], known[same[0]].language) if same else (0, language)
 
 
-def number_of(numbers: Mapping[str, int], language: str, natural: bool) -> int:
+def number_of(numbers: Mapping[str, int], language: str, natural: bool, remedy: str = NATURAL) -> int:
     """Return the number of a language in a model, or 0 if the model does not number languages.
 
-    ``natural`` is True if the language has sentences of its own.
+    ``natural`` is True if the language has sentences of its own, and ``remedy`` is the hint if it should have them.
 
     Raises:
         InputError: The model has language embeddings, but none for this language.
     """
     if numbers and language not in numbers:
         reason = f"the model has no embedding of the language {language!r}"
-        hint = f"choose from {first_few(list(numbers), SHOWN)}" + ("" if natural else f"; {NATURAL}")
+        hint = f"choose from {first_few(list(numbers), SHOWN)}" + ("" if natural else f"; {remedy}")
         raise InputError(reason, keys="language", hint=hint, code="unknown")
     return numbers.get(language, 0)
 

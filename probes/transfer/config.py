@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import reduce
 from itertools import product
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import AfterValidator, Field, WithJsonSchema, field_validator, model_validator
 from pydantic_core import PydanticCustomError
@@ -28,8 +28,22 @@ from synthlang.wording import plural
 FORMAT = 5  # raise when the same settings give other scores
 SEARCHED = ("fine_tune", "head", "features")
 """Sections whose keys a search may have."""
-_Rule = tuple[str, str, str] | tuple[str, str, str, Code]
-"""The key, the reason and the hint of an error, and its code if it is not ``conflict``."""
+
+
+class _Rule(NamedTuple):
+    """A rule that involves several keys: true if the settings break it, and the error then."""
+
+    is_broken: object
+    key: str
+    reason: str
+    hint: str
+    code: Code = "conflict"
+
+
+def _check(rules: Iterable[_Rule]) -> None:
+    for rule in rules:
+        if rule.is_broken:
+            raise InputError(rule.reason, keys=rule.key, hint=rule.hint, code=rule.code)
 
 
 def _known_task(name: str) -> str:
@@ -372,66 +386,41 @@ class TransferConfig(StrictModel):
         Raises:
             InputError: The settings break a rule.
         """
-        for rule, is_wrong in (self._rules_of_models() | self._rules_of_sets()).items():
-            if is_wrong:
-                key, reason, hint = rule[:3]
-                raise InputError(reason, keys=key, hint=hint, code=rule[3] if len(rule) == 4 else "conflict")
+        _check((*self._rules_of_models(), *self._rules_of_sets()))
         return self
 
-    def _rules_of_models(self) -> dict[_Rule, object]:
-        """Return the rules on models and features: rule → true if the settings break it."""
+    def _rules_of_models(self) -> Iterator[_Rule]:
         frozen, pairs = self.features.tune == "none", [name for name, task in TASKS.items() if task.pairs]
-        return {
-            (
-                "target_model",
-                "needs frozen features, so that both models stay as they are",
-                "set features.tune to none",
-            ): (self.target_model and not frozen),
-            (
-                "continual",
-                "needs fine-tuning of the whole model, but features.tune is none",
-                "remove continual" + ("" if self.target_model else ", or set features.tune to all"),
-            ): (self.continual and frozen),
-            ("mixed", "is only for tasks on two texts", f"set task to {' or '.join(pairs)}, or leave mixed out"): (
-                self.mixed and self.task not in pairs
-            ),
-            ("mixed", "needs one model that reads both texts", "remove mixed or target_model"): (
-                self.mixed and self.target_model
-            ),
-            (
-                "mixed",
-                "puts both languages into a row, but a rotation is for rows of one language",
-                "remove mixed or rotation",
-            ): (self.mixed and self.rotation),
-        }
+        reason = "needs frozen features, so that both models stay as they are"
+        yield _Rule(self.target_model and not frozen, "target_model", reason, "set features.tune to none")
+        reason, hint = "needs fine-tuning of the whole model, but features.tune is none", "remove continual"
+        hint += "" if self.target_model else ", or set features.tune to all"
+        yield _Rule(self.continual and frozen, "continual", reason, hint)
+        if self.mixed:
+            hint = f"set task to {' or '.join(pairs)}, or leave mixed out"
+            yield _Rule(self.task not in pairs, "mixed", "is only for tasks on two texts", hint)
+            reason = "needs one model that reads both texts"
+            yield _Rule(self.target_model, "mixed", reason, "remove mixed or target_model")
+            reason = "puts both languages into a row, but a rotation is for rows of one language"
+            yield _Rule(self.rotation, "mixed", reason, "remove mixed or rotation")
 
-    def _rules_of_sets(self) -> dict[_Rule, object]:
-        """Return the rules on sets of items: rule → true if the settings break it."""
+    def _rules_of_sets(self) -> Iterator[_Rule]:
         no_dev = self.target is not None and self.target.dev is None and self.target.train is None
-        return {
-            ("chosen_by", f"{self.chosen_by} needs a dev set of the target language", "set target.dev"): (
-                self.chosen_by != "source" and no_dev
-            ),
-            (
-                "train_language",
-                "cannot be combined with SUP, because the model trains on derived items",
-                "set sup to false",
-            ): (self.train_language is not None and self.sup),
-            ("train_language", f"conflicts with chosen_by: {self.chosen_by}", "set chosen_by to source"): (
-                self.train_language is not None and self.chosen_by != "source"
-            ),
-            ("tested_on", f"{self.tested_on} needs a dev set of the target language", "set target.dev"): (
-                self.tested_on != "test" and no_dev
-            ),
-            ("dev_also", "has no effect unless chosen_by is mean", "set chosen_by to mean", "no_effect"): (
-                self.dev_also and self.chosen_by != "mean"
-            ),
-            (
-                "dev_also",
-                "needs one model for all languages and no rotation",
-                f"remove {' and '.join(key for key in ('target_model', 'rotation') if getattr(self, key) is not None)}",
-            ): self.dev_also and (self.target_model is not None or self.rotation is not None),
-        }
+        reason = f"{self.chosen_by} needs a dev set of the target language"
+        yield _Rule(self.chosen_by != "source" and no_dev, "chosen_by", reason, "set target.dev")
+        if self.train_language is not None:
+            reason = "cannot be combined with SUP, because the model trains on derived items"
+            yield _Rule(self.sup, "train_language", reason, "set sup to false")
+            reason = f"conflicts with chosen_by: {self.chosen_by}"
+            yield _Rule(self.chosen_by != "source", "train_language", reason, "set chosen_by to source")
+        reason = f"{self.tested_on} needs a dev set of the target language"
+        yield _Rule(self.tested_on != "test" and no_dev, "tested_on", reason, "set target.dev")
+        if self.dev_also:
+            reason, hint = "has no effect unless chosen_by is mean", "set chosen_by to mean"
+            yield _Rule(self.chosen_by != "mean", "dev_also", reason, hint, "no_effect")
+            others = [key for key in ("target_model", "rotation") if getattr(self, key) is not None]
+            reason = "needs one model for all languages and no rotation"
+            yield _Rule(others, "dev_also", reason, f"remove {' and '.join(others)}")
 
 
 def combinations(config: TransferConfig) -> list[tuple[str, TransferConfig]]:
@@ -496,24 +485,20 @@ def check_decoder(config: TransferConfig, is_causal: bool) -> None:
 
     Raises:
         InputError: A decoder would read words at their first subword, which does not see the later subwords, or
-            continual learning would pull only the tokens before sentences, which see no word. For any model, the error
-            is also raised if a combination of the search is not allowed.
+            continual learning would pull only the tokens before sentences, which see no word. The error is also
+            raised if a combination of the search is not allowed.
     """
+    if not is_causal:
+        return
     reads_words = config.rotation is not None or "features.subword" in TASKS[config.task].settings
-    firsts = [tried.features.subword == "first" for _, tried in combinations(config)]
-    loss = None if config.aligning is None else config.aligning.loss
+    reads_first = reads_words and any(tried.features.subword == "first" for _, tried in combinations(config))
     at_last = "a decoder sees a whole word only at its last subword"
-    subword = _searched(config, "features.subword")
-    wrong = {
-        (subword, f"first is not possible, because {at_last}", "use last"): reads_words and any(firsts),
-        ("continual.loss.subword", f"start is not possible, because {at_last}", "set this key to end"): loss
-        and loss.subword == "start",
-        (
-            "continual.loss.pulled",
-            "cls is not possible, because in a decoder <s> sees no word",
-            "set this key to words",
-        ): (loss and loss.pulled == "cls"),
-    }
-    for (key, reason, hint), is_wrong in wrong.items():
-        if is_causal and is_wrong:
-            raise InputError(reason, keys=key, hint=hint, code="conflict")
+    reason = f"first is not possible, because {at_last}"
+    rules = [_Rule(reads_first, _searched(config, "features.subword"), reason, "use last")]
+    if config.aligning is not None:
+        loss, key = config.aligning.loss, "continual.loss"
+        reason = f"start is not possible, because {at_last}"
+        rules.append(_Rule(loss.subword == "start", f"{key}.subword", reason, "set this key to end"))
+        reason = "cls is not possible, because in a decoder <s> sees no word"
+        rules.append(_Rule(loss.pulled == "cls", f"{key}.pulled", reason, "set this key to words"))
+    _check(rules)

@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from probes.models.names import NATURAL
 from probes.models.pretrained import Pretrained, Reader, Role
 from probes.transfer.config import TransferConfig
 from probes.transfer.tasks.base import Task, task_of
@@ -425,12 +424,10 @@ def _further(
         if name in own and own[name].fingerprint in known:
             continue
         try:
-            reader = pretrained.reader_of(also.language, natural=name in own)
+            remedy = "give a natural language the key dev, with labelled items of its own"
+            reader = pretrained.reader_of(also.language, natural=name in own, remedy=remedy)
         except InputError as error:
-            placed = error.inside("dev_also", str(number))
-            natural = "give a natural language the key dev, with labelled items of its own"
-            placed.hint = error.hint.replace(NATURAL, natural)
-            raise placed from error
+            raise error.inside("dev_also", str(number)) from error
         if name in own:
             batch = own[name].items(config.dev_items)
             items = ItemSet(batch, _readers(reader, reader, batch, None), batch.counts)
