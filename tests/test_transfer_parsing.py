@@ -16,7 +16,7 @@ from probes.transfer.config import HeadConfig
 from probes.transfer.tasks.arborescence import arborescences
 from probes.transfer.tasks.base import NO_LABEL
 from probes.transfer.tasks.parsing import SLOPE, ParserHead
-from tests.refusals import refused as refused_by
+from tests.refusals import refused
 from tests.test_transfer_heads import batch_of, prefix, trained
 
 INF = np.inf
@@ -65,14 +65,11 @@ def random_scores(kind, n, rng):
         scores = rng.integers(-5, 6, size=(n, n + 1)).astype(float)
         scores[:, 0] += 2.0**52
         return scores
-    if kind == "cycles":  # nested cycles: neighbours, then pairs of neighbours, like each other best
-        words = np.arange(1, n + 1)
-        near = 8.0 - 3 * np.abs(words[:, None] - np.arange(n + 1))
-        near[:, 0] = -30
-        return near + rng.integers(-2, 3, size=(n, n + 1))
-    scores = rng.integers(-4, 5, size=(n, n + 1)).astype(float)
-    scores[rng.random(scores.shape) < 0.45] = -INF
-    return scores
+    assert kind == "cycles"  # nested cycles: neighbours, then pairs of neighbours, like each other best
+    words = np.arange(1, n + 1)
+    near = 8.0 - 3 * np.abs(words[:, None] - np.arange(n + 1))
+    near[:, 0] = -30
+    return near + rng.integers(-2, 3, size=(n, n + 1))
 
 
 def test_number_of_trees():
@@ -80,27 +77,20 @@ def test_number_of_trees():
     assert [len(all_trees(n)) for n in range(1, 7)] == [n ** (n - 1) for n in range(1, 7)]
 
 
-@pytest.mark.parametrize("kind", ["floats", "ties", "roots", "huge", "cycles", "forbidden"])
+@pytest.mark.parametrize("kind", ["floats", "ties", "roots", "huge", "cycles"])
 def test_all_trees(kind):
-    rng, found, refused = np.random.default_rng(3), 0, 0
+    rng = np.random.default_rng(3)
     for n in range(1, 7):
         for _ in range(30 if n == 6 else 80):
             scores = random_scores(kind, n, rng)
             best = score_of(scores, all_trees(n)).max()
-            if best == -INF:
-                refused += 1
-                assert refused_by(arborescence, scores) == ("", "range")
-                continue
             heads = arborescence(scores)
-            found += 1
             assert list(heads).count(0) == 1 and _reaches_root(list(heads))
             if kind == "floats":
                 assert score_of(scores, heads) == pytest.approx(best, abs=1e-12)
             else:
                 assert score_of(scores, heads) == best
             np.testing.assert_array_equal(arborescence(scores.copy()), heads)
-    assert found + refused == 430
-    assert (refused > 40 and found > 120) if kind == "forbidden" else not refused
 
 
 def test_cases_need_the_algorithm():
@@ -154,11 +144,11 @@ def test_first_of_equals():
     assert arborescence([[3.0, np.nan]]).tolist() == [0]
 
 
-@pytest.mark.parametrize("bad", [np.nan, INF])
+@pytest.mark.parametrize("bad", [np.nan, INF, -INF])
 def test_scores_that_are_no_numbers(bad):
     scores = np.zeros((3, 4))
     scores[1, 3] = bad
-    assert refused_by(arborescence, scores) == ("", "failed")
+    assert refused(arborescence, scores) == ("", "failed")
 
 
 CONFIG = HeadConfig(dropout=0.0, arc=5, relation=4)

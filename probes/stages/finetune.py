@@ -50,10 +50,8 @@ class FinetuneStage(ModelStage):
     @property
     def has_original(self) -> bool:
         """True if continual learning keeps words near their vectors in the model before its adjustment."""
-        return self._has_original(self.config)
-
-    def _has_original(self, config: TransferConfig) -> bool:
-        if config.aligning is None or config.aligning.before not in (None, CellModel.ORIGINAL):
+        aligning = self.config.aligning
+        if aligning is None or aligning.before not in (None, CellModel.ORIGINAL):
             return False
         if isinstance(self.model, str):
             return adjusted_from(self.model) is not None
@@ -64,7 +62,7 @@ class FinetuneStage(ModelStage):
 
     def _settings(self, config: TransferConfig, keys: StageKeys) -> list[Any]:
         found: list[Any] = [keys.hash_of(config), self.seed, keys.model_hash(self.model)]
-        found += ["original"] if self._has_original(config) else []
+        found += ["original"] if self.has_original else []
         return [*found, *plugins.parts("tasks", [config.task]).values()]
 
     def finetune_key(self, trained: Role, keys: StageKeys) -> str:
@@ -165,7 +163,7 @@ class TuneStage(FinetuneStage):
             InputError: A model or the items cannot be opened or do not fit, or a file has changed since the work began.
         """
         from probes.models.opening import languages_of, write_model
-        from probes.stages.opened import ModelRequest, open_models
+        from probes.stages.opened import open_models
         from probes.stages.shared_finetunes import shared_places
         from probes.transfer.result import drops
         from probes.transfer.run import Transfer
@@ -175,13 +173,8 @@ class TuneStage(FinetuneStage):
 
         config = self.config
         continual = config.continual
-        wanted = ModelRequest(
-            config.language,
-            natural=continual is None or continual.has_text,
-            source_only=continual is None,
-            before=self.before,
-        )
-        model = open_models(making, wanted).pretrained
+        natural, source_only = continual is None or continual.has_text, continual is None
+        model, _ = open_models(making, config.language, natural, before=self.before, source_only=source_only)
         try:
             check_one_model(config, model.has_own_parts, model.model.architecture)
         except InputError as error:

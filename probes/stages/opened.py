@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pretrain.config import PretrainConfig
 from probes.models.names import CellModel, source_language
@@ -14,24 +13,20 @@ from probes.stages.making import Making
 from probes.stages.pretrain import PretrainStage, root_of
 
 
-@dataclass(frozen=True)
-class OpenedModels:
-    """The models of a stage.
+def open_models(
+    making: Making,
+    language: str | None,
+    natural: bool,
+    target_model: str | None = None,
+    before: str | None = None,
+    *,
+    source_only: bool = False,
+    step: int | None = None,
+) -> tuple[Pretrained, dict[str, str]]:
+    """Open the model of a stage, the languages, and the model that reads the target language.
 
-    Attributes:
-        pretrained: The model, or two models, with the two languages.
-        folders: Text of a ``CellModel``, such as ``cell:model`` → folder or name of this model.
-    """
-
-    pretrained: Pretrained
-    folders: Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class ModelRequest:
-    """The languages and further models that are opened together with the model of a stage.
-
-    Attributes:
+    Args:
+        making: The stage.
         language: The target language. None stands for the first derived language of a run.
         natural: True if the target language is natural, with sentences of its own.
         target_model: Name of, or reference to, the model that reads the target language (default: the model of the
@@ -40,18 +35,10 @@ class ModelRequest:
             adjustment).
         source_only: True if only the source language is read. It is then also the target language.
         step: Step of the checkpoint of a run (default: the checkpoint that the run selects).
-    """
 
-    language: str | None
-    natural: bool
-    target_model: str | None = None
-    before: str | None = None
-    source_only: bool = False
-    step: int | None = None
-
-
-def open_models(making: Making, wanted: ModelRequest) -> OpenedModels:
-    """Open the model of a stage and, if ``wanted`` names one, the model that reads the target language.
+    Returns:
+        The model, or two models, with the two languages; and the folder or the name of each model of the cell, by the
+        text of a ``CellModel`` such as ``cell:model``.
 
     Raises:
         InputError: A model of the study is not finished or is damaged, a model or the checkpoint of ``step`` cannot be
@@ -68,13 +55,13 @@ def open_models(making: Making, wanted: ModelRequest) -> OpenedModels:
     for run in (root, other):
         if isinstance(run, PretrainStage):
             configs[making.model_name(run)] = run.config_in(making)
-    language = source_language(first, configs) if wanted.source_only else wanted.language
-    second = None if wanted.target_model is None else folders.get(wanted.target_model, wanted.target_model)
+    if source_only:
+        language = source_language(first, configs)
+    second = None if target_model is None else folders.get(target_model, target_model)
     root_folder = None if first == name else first
-    opened = open_pretrained(name, language, wanted.natural, second, configs, root_folder, wanted.step)
+    opened = open_pretrained(name, language, natural, second, configs, root_folder, step)
     original = first if first != name else opened.original
-    original = original if wanted.before is None else folders.get(wanted.before, wanted.before)
+    original = original if before is None else folders.get(before, before)
     called = " and ".join(short(each) for each in (model, other) if each is not None)
-    called += "" if wanted.step is None else f" step {wanted.step}"
-    opened = replace(opened, name=called, original=None if original == name else original)
-    return OpenedModels(opened, folders)
+    called += "" if step is None else f" step {step}"
+    return replace(opened, name=called, original=None if original == name else original), folders

@@ -94,9 +94,8 @@ class ProbeStage(ModelStage):
         inputs.check_pairs(config.pairs, config.data if config.fits else None)
         if config.maps.save is not None:
             reason = "cannot be set in a study, because all cells would write to one folder"
-            raise InputError(
-                reason, keys="maps.save", hint="remove this key, and save maps with synthlang probe", code="conflict"
-            )
+            hint = "remove this key, and save maps with synthlang probe"
+            raise InputError(reason, keys="maps.save", hint=hint, code="conflict")
         is_one_run = known.is_run and self.target_model is None
         if "words" in config.probes and config.words.dictionary is None and not is_one_run:
             raise no_dictionary()
@@ -121,9 +120,8 @@ class ProbeStage(ModelStage):
         config, run = self.config, known.run
         if run is None and config.language is None:
             reason = "is required, because the languages of the model are not known"
-            raise InputError(
-                reason, keys="language", hint="set this key to the language to compare with", code="missing"
-            )
+            hint = "set this key to the language to compare with"
+            raise InputError(reason, keys="language", hint=hint, code="missing")
         if run is None or config.model2 is not None:
             return
         found = requested_language(run, config.language, config.natural)
@@ -161,18 +159,18 @@ class ProbeStage(ModelStage):
         """
         from probes.measures.probe_command import measure
         from probes.measures.probe_input import ProbeInput
-        from probes.stages.opened import ModelRequest, open_models
+        from probes.stages.opened import open_models
 
         config = self.config
 
         def build(path: Path) -> None:
             if isinstance(self.model, PretrainStage) and self.reads_checkpoints:
                 _make_checkpoints(self.model, making)
-            opened = open_models(making, ModelRequest(config.language, config.natural, config.model2, step=self.step))
+            opened, folders = open_models(making, config.language, config.natural, config.model2, step=self.step)
             folder = model_path(making.model_name(self.model))
             run = folder if is_run(folder) else None
-            filled = _with_folders(config, opened.folders)
-            given = ProbeInput(opened.pretrained, filled, run, making.store, making.report)
+            filled = _with_folders(config, folders)
+            given = ProbeInput(opened, filled, run, making.store, making.report)
             try:
                 measure(given, path, told=config)
             except InputError as error:

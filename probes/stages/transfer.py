@@ -76,7 +76,7 @@ class TransferStage(FinetuneStage):
         Raises:
             InputError: A model or the items cannot be opened or do not fit, or a file has changed since the work began.
         """
-        from probes.stages.opened import ModelRequest, open_models
+        from probes.stages.opened import open_models
         from probes.stages.shared_finetunes import shared_places
         from probes.transfer import result as results
         from probes.transfer.run import Transfer
@@ -84,8 +84,8 @@ class TransferStage(FinetuneStage):
         from synthlang.files import atomic_folder, write_json
 
         config = self.config
-        wanted = ModelRequest(config.language, config.target is not None, config.target_model, self.before)
-        model = open_models(making, wanted).pretrained
+        natural = config.target is not None
+        model, _ = open_models(making, config.language, natural, config.target_model, self.before)
         data = load_data(config, model, making.report)
         transfer = Transfer(model, data, config, making.report, making.store, shared_places(self, making.store))
 

@@ -6,9 +6,8 @@ cycle is left. NetworkX does not limit the children of the root and is far slowe
 
 A large penalty on the arcs of the root would lose digits of the scores, and one run for each child of the root would
 cost a factor n. Here a score is a pair (level, score), and levels are compared first. The level is 1 for an arc of the
-root, n + 2 for a forbidden arc and 0 for other arcs. The lowest sum of levels wins. The algorithm only compares, adds
-and subtracts, so it works on such pairs. The result is the tree with the fewest forbidden arcs, then the fewest
-children of the root, then the highest score.
+root and 0 for other arcs. The lowest sum of levels wins. The algorithm only compares, adds and subtracts, so it works
+on such pairs. The result is the tree with the fewest children of the root, then the highest score.
 """
 
 from __future__ import annotations
@@ -29,30 +28,28 @@ def arborescences(scores: ArrayLike, lengths: ArrayLike) -> list[Heads]:
     head.
 
     Args:
-        scores: [r, k, 1 + k] float, k ≥ 1, the score of word i + 1 (row i) with head j, where 0 is the root. −inf
-            forbids an arc.
+        scores: [r, k, 1 + k] float, k ≥ 1, the score of word i + 1 (row i) with head j, where 0 is the root. The
+            score of a word with itself is ignored.
         lengths: [r] number of words of each sentence.
 
     Returns:
         The head of each word [n], 0 for the root, for each sentence.
 
     Raises:
-        InputError: A score is NaN or +inf, or every tree has a forbidden arc.
+        InputError: A score is NaN or infinite.
     """
     table, sizes = np.array(scores, dtype=np.float64), np.asarray(lengths, dtype=np.int64)
     words = table.shape[1]
     assert table.shape[2] == words + 1 and sizes.shape == table.shape[:1], "scores are [rows, words, 1 + words]"
-    table[:, np.arange(words), np.arange(words) + 1] = -np.inf
     here = np.arange(words) < sizes[:, None]
     columns = np.concatenate([np.ones((len(sizes), 1), bool), here], axis=1)
-    real = here[:, :, None] & columns[:, None, :]
-    if np.isnan(table[real]).any() or np.isposinf(table[real]).any():
+    real = here[:, :, None] & columns[:, None, :] & ~np.eye(words, words + 1, 1, dtype=bool)
+    if not np.isfinite(table[real]).all():
         hint = "reduce fine_tune.learning_rate, and fine_tune.head_learning_rate if it is set"
         raise InputError("training of the parser diverged: arc scores are NaN or infinite", hint=hint, code="failed")
     table[~real] = -np.inf
     heads: Heads = table.argmax(axis=2)
-    finite = np.isfinite(np.take_along_axis(table, heads[:, :, None], axis=2)[:, :, 0]) | ~here
-    good = _is_tree(np.where(here, heads, 0), here) & finite.all(axis=1)
+    good = _is_tree(np.where(here, heads, 0), here)
     return [
         row[:size] if fine else _best_tree(cells[:size, : size + 1])
         for row, size, fine, cells in zip(heads, sizes, good, table, strict=True)
@@ -74,11 +71,11 @@ def _best_tree(scores: NDArray[np.float64]) -> Heads:
 
     In the tables ``level`` and ``score`` [m, m], rows are nodes and columns are heads. The root is 0, and a contracted
     cycle is the last node.
-
-    Raises:
-        InputError: Every tree with one child of the root has a forbidden arc.
     """
-    level, score = _tables(scores)
+    size = len(scores) + 1
+    level, score = np.zeros((size, size), np.int64), np.zeros((size, size))
+    level[:, 0], score[1:] = 1, scores
+    np.fill_diagonal(level, NEVER)
     opened = []
     while True:
         best = np.zeros(len(level), np.int64)
@@ -106,22 +103,7 @@ def _best_tree(scores: NDArray[np.float64]) -> Heads:
         heads[outside] = np.where(above == len(outside), cycle[leave], np.append(outside, 0)[above])
         heads[cycle[entry[entered_from]]] = outside[entered_from]
         best = heads
-    if np.isneginf(scores[np.arange(len(scores)), best[1:]]).any() or (best[1:] == 0).sum() != 1:
-        reason = "every tree with one child of the root has a forbidden arc (score −inf)"
-        raise InputError(reason, hint="give a finite score to more arcs", code="range")
     return best[1:]
-
-
-def _tables(scores: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return levels and scores [n + 1, n + 1] for scores [n, n + 1]."""
-    size = len(scores) + 1
-    level, score = np.full((size, size), NEVER), np.zeros((size, size))
-    forbidden = np.isneginf(scores)
-    level[1:] = np.where(forbidden, size + 1, 0)
-    level[1:, 0] += 1
-    np.fill_diagonal(level, NEVER)
-    score[1:] = np.where(forbidden, 0.0, scores)
-    return level, score
 
 
 def _first_best(level: NDArray[np.int64], score: NDArray[np.float64]) -> Heads:
