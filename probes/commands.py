@@ -14,7 +14,7 @@ from rich.filesize import decimal
 from pretrain.stopping import EXIT_CODE, Stopped, on_sigterm, watching
 from probes.report.folder import ReportPaths, write_joined_report, write_report
 from probes.report.terminal import score_table
-from probes.stages.verify import verify_store
+from probes.stages.done import verify_store
 from probes.study.cells import load_study
 from probes.study.checks import MissingDataError
 from probes.study.cost import StudyCost, check_cost, study_cost

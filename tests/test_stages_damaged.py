@@ -13,10 +13,9 @@ import yaml
 from pretrain.adjust.loop import AdjustStep
 from pretrain.step import Step
 from probes.stages.adjust import AdjustStage
-from probes.stages.done import damage, is_intact, is_whole
+from probes.stages.done import damage, is_intact, is_whole, verify_store
 from probes.stages.kinds import STAGE_KINDS
 from probes.stages.pretrain import PretrainStage
-from probes.stages.verify import verify_store
 from probes.study.gc import collect, delete_unused
 from probes.transfer.run import Transfer
 from synthlang.checksums import RECORD

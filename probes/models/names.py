@@ -15,7 +15,7 @@ from synthlang.catalogue import names as entries
 from synthlang.config import load
 from synthlang.errors import InputError, did_you_mean
 from synthlang.files import no_such, read_json, safe_name, user_path
-from synthlang.language import PARENT, Language, UnknownLanguageError, parse_language
+from synthlang.language import Language, UnknownLanguageError, parse_language
 from synthlang.wording import first_few
 
 SHOWN = 20
@@ -120,18 +120,6 @@ def run_config(model: str, configs: Mapping[str, PretrainConfig] = MappingProxyT
     if not is_run(path):
         return None
     return configs.get(model) or load(PretrainConfig, path / "config.yaml")
-
-
-def source_language(model: str, configs: Mapping[str, PretrainConfig] = MappingProxyType({})) -> str:
-    """Return the name under which ``open_pretrained`` opens the source language of a model.
-
-    ``configs`` is as in ``run_config``.
-
-    Raises:
-        InputError: The settings of the run cannot be read (see ``run_config``).
-    """
-    config = run_config(model, configs)
-    return PARENT.name if config is None else config.all_languages[0].name
 
 
 # --- sizes ---

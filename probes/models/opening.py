@@ -197,12 +197,7 @@ def _no_language_named(model: str) -> InputError:
     """Return the error for a model whose languages are unknown, if the settings name no target language."""
     folder = user_path(model)
     if (folder / "study.json").is_file():
-        record = read_json(folder / "study.json")
-        cells = record.get("cells") or () if isinstance(record, dict) else ()
-        runs = [folder / str(cell["run"]) for cell in cells if isinstance(cell, dict) and cell.get("run")]
-        found = next((run for run in runs if is_run(run)), None)  # an archived study has no runs
-        hint = "give the folder of a run" if found is None else f"give one of its runs, such as {found}"
-        return InputError("is a study, not a model", model, hint=hint, code="type")
+        return InputError("is a study, not a model", model, hint="give the folder of a run", code="type")
     what = "is not a pretraining run" if folder.exists() else "is not a run folder"
     reason = f"is missing, but {model} {what}, so its languages are not known"
     hint = "set this key to the language to compare with the source language"

@@ -1,4 +1,4 @@
-"""State of the stages of a store: finished, complete or damaged.
+"""State of the stages of a store: finished, complete or damaged. Every file with a checksum can be verified.
 
 A stage is finished when the file that is written last exists. The note ``stage.json`` holds the label of the stage and
 the time that it took, for messages and forecasts.
@@ -7,6 +7,8 @@ the time that it took, for messages and forecasts.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -17,11 +19,14 @@ from synthlang.checksums import RECORD, damaged_files, record_checksums
 from synthlang.errors import InputError
 from synthlang.files import read_json, write_json
 from synthlang.store import Store
+from synthlang.wording import plural
 
 NOTE = "stage.json"
 DROPPED = "dropped.json"
 """File of a run that records the policy by which ``synthlang gc`` deleted weights."""
-NOT_OF_STAGE = (NOTE, DROPPED, "checkpoints", "data", "probes", "transfer")
+CHECKPOINTS = "checkpoints"
+"""Folder of the checkpoints of a run."""
+NOT_OF_STAGE = (NOTE, DROPPED, CHECKPOINTS, "data", "probes", "transfer")
 """Files without a checksum in the record: notes, checkpoints (which have their own checksums) and later additions."""
 END = b"\n}\n"
 """Last bytes of a JSON object that is not empty, as ``write_json`` writes it."""
@@ -133,3 +138,60 @@ def mean_seconds(store: Store, kinds: Iterable[str]) -> dict[str, tuple[float, i
     """
     known = {kind: [seconds_of(path.parent) for path in store.root.glob(f"{kind}-*/{NOTE}")] for kind in kinds}
     return {kind: (fmean(seconds), len(seconds)) for kind, seconds in known.items() if seconds}
+
+
+# --- a whole store ---
+
+
+@dataclass(frozen=True)
+class DamagedFolder:
+    """A folder of a store with damaged files.
+
+    Attributes:
+        folder: The folder.
+        label: Name of the stage, or "" for data from which stages are made, and for a stage without a readable note.
+        files: Names of the damaged or missing files. The next start of a study that needs the folder makes it again.
+        checkpoints: Names of the damaged checkpoints, which the next start skips.
+    """
+
+    folder: Path
+    label: str
+    files: tuple[str, ...]
+    checkpoints: tuple[str, ...]
+
+    def __str__(self) -> str:
+        again = f"the next start makes {self.label or 'this folder'} again"
+        other = "the next start uses another checkpoint"
+        found = (("damaged file", self.files, again), ("damaged checkpoint", self.checkpoints, other))
+        lines = (
+            f"{self.folder} has {plural(len(of), noun)}: {', '.join(of)}; {then}" for noun, of, then in found if of
+        )
+        return "\n".join(lines)
+
+
+def verify_store(root: Path) -> list[DamagedFolder]:
+    """Read every file of a store that has a checksum, and return the folders with damage.
+
+    The folder ``root`` must exist.
+
+    Raises:
+        InputError: A record of checksums, or a file ``dropped.json`` of a run, cannot be read.
+    """
+    found = []
+    for folder in sorted(path for path in root.iterdir() if path.is_dir() and not path.name.startswith(".")):
+        files, checkpoints = tuple(damage(folder, thorough=True)), tuple(_damaged_checkpoints(folder))
+        if files or checkpoints:
+            label = ""
+            with suppress(InputError):  # without a readable note, only the label is lost
+                label = str(noted(folder).get("label", ""))
+            found.append(DamagedFolder(folder, label, files, checkpoints))
+    return found
+
+
+def _damaged_checkpoints(run: Path) -> list[str]:
+    steps = sorted(run.glob(f"{CHECKPOINTS}/step-*"))
+    if not steps:
+        return []
+    from pretrain.checkpoints import is_sound  # with torch
+
+    return [f"{CHECKPOINTS}/{step.name}" for step in steps if not is_sound(step)]

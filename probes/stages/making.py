@@ -12,14 +12,12 @@ from filelock import BaseFileLock
 from pretrain.folder import EXPORT
 from probes.stages.base import DONE, Stage
 from probes.stages.content_hashes import ContentHashes
-from probes.stages.done import damage, is_done
+from probes.stages.done import CHECKPOINTS, damage, is_done
 from synthlang.checksums import RECORD, damaged_files
 from synthlang.errors import InputError
 from synthlang.progress import Report
 from synthlang.store import Store
 
-CHECKPOINTS = "checkpoints"
-"""Folder of the checkpoints of a run."""
 AGAIN = "run the same command again, which makes the stage"
 RESTORED = (f"{EXPORT}/", DONE, "config.yaml")
 """Files of a run that can be written again without training. A name that ends in a slash is a folder."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pretrain.config import PretrainConfig
-from probes.models.names import CellModel, source_language
+from probes.models.names import CellModel, run_config
 from probes.models.opening import open_pretrained
 from probes.models.pretrained import Pretrained
 from probes.stages.base import ModelStage, short
 from probes.stages.making import Making
 from probes.stages.pretrain import PretrainStage, root_of
+from synthlang.language import PARENT
 
 
 def open_models(
@@ -56,7 +57,8 @@ def open_models(
         if isinstance(run, PretrainStage):
             configs[making.model_name(run)] = run.config_in(making)
     if source_only:
-        language = source_language(first, configs)
+        config = run_config(first, configs)
+        language = PARENT.name if config is None else config.all_languages[0].name
     second = None if target_model is None else folders.get(target_model, target_model)
     root_folder = None if first == name else first
     opened = open_pretrained(name, language, natural, second, configs, root_folder, step)

@@ -107,13 +107,9 @@ class ProbeStage(ModelStage):
         self._check_language(known)
         if config.reads_sentences:
             self._check_limits(known)
-        self._check_installed(inputs)
-
-    def _check_installed(self, inputs: Inputs) -> None:
-        """Raise InputError if a package or parser is missing."""
-        self.config.check_installed()
-        if "retrieval" in self.config.probes:
-            inputs.check_parser(self.config.retrieval.parser, "retrieval")
+        config.check_installed()
+        if "retrieval" in config.probes:
+            inputs.check_parser(config.retrieval.parser, "retrieval")
 
     def _check_language(self, known: KnownModels) -> None:
         """Raise InputError if the model lacks the language, or word translations of the language are not known."""
