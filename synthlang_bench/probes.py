@@ -254,7 +254,7 @@ def run_ours(options: Namespace) -> Figures:
     model, test = transfer.build(transfer.config, "source", 0), examples["test"]
 
     def work() -> Figures:
-        fine_tune(model, examples["train"], examples["dev"], transfer.main, transfer.config.fine_tune, 0)
+        fine_tune(model, examples["train"], [examples["dev"]], transfer.main, transfer.config.fine_tune, 0)
         return {"score": transfer.main(test.gold, predict(model, test))}
 
     return _speed(options, examples, measured(work))

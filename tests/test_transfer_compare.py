@@ -219,7 +219,6 @@ CHANGED_RESULTS: list[tuple[Edit, str, str]] = [
     (changed(*SCORES, "zs", "accuracy", to=1.0), "", "damaged"),
     (changed(*SCORES, "zs", "accuracy", to=float("nan")), "", "damaged"),
     (changed("format", to=2), "", "unsupported"),
-    (changed("predictions", to="x/y.parquet"), "", "missing"),
     (lambda held: held["seeds"].pop(), "", "damaged"),
     (changed(*SCORES, "zs", "accuracy", to="many"), "", "format"),
 ]
@@ -269,8 +268,7 @@ def test_files_that_hold_no_predictions(tmp_path: Path) -> None:
     beside.write_text("?")
     assert refused(compare, files) == (beside.name, "format")
     beside.unlink()
-    assert refused(compare, files) == ("b.json", "missing")
-    assert refused(read_predictions, beside) == (beside.name, "missing")
+    assert refused(compare, files) == (beside.name, "missing")
 
 
 def test_files_without_a_common_test(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ STEPS = PER_EPOCH * FIT.epochs
 
 def fitted(model=None, train=TRAIN, dev=DEV, metric=ACCURACY, config=FIT, seed=0, **more):
     model = model_of() if model is None else model
-    return model, fine_tune(model, train, dev, metric, config, seed, **more)
+    return model, fine_tune(model, train, [dev], metric, config, seed, **more)
 
 
 def changed(**values: Any) -> FineTuneConfig:

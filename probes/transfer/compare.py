@@ -41,8 +41,7 @@ from synthlang.rng import key_of
 from synthlang.wording import plural
 
 FORMAT = 1
-CORRECTIONS = ("holm", "bh", "none")
-CALLED = {"holm": "Holm", "bh": "Benjamini and Hochberg", "none": ""}
+CORRECTIONS = {"holm": "Holm", "bh": "Benjamini and Hochberg", "none": ""}
 SWAPS = ("prediction", "item")
 DIGITS = 4
 ROUNDING = 1e-3  # recorded scores are rounded
@@ -92,7 +91,9 @@ class Comparison:
         )
         caption += ", ".join(f"{by}, n = {n}" for by, n in dict.fromkeys((row["by"], row["n"]) for row in self.rows))
         corrected = self.correction != "none" and len(self.rows) > 1
-        caption += f", corrected by {CALLED[self.correction]} for {len(self.rows)} comparisons" if corrected else ""
+        caption += (
+            f", corrected by {CORRECTIONS[self.correction]} for {len(self.rows)} comparisons" if corrected else ""
+        )
         table = Table(
             title=f"{self.task} against {names[self.files[0]]}",
             caption=caption + (f". {self.about}" if self.about else ""),
@@ -316,9 +317,6 @@ def read_outcome(path: Path) -> Outcome:
         raise InputError(reason, path, hint="run the transfer again with another output file", code="unsupported")
     config = parse(TransferConfig, {**result.settings, "task": result.task}, path)
     beside = path.parent / result.predictions
-    if not beside.is_file():
-        reason = f"its file of predictions, {result.predictions!r}, is missing in the same folder"
-        raise InputError(reason, path, hint=f"copy both files together, or {AGAIN}", code="missing")
     tests: dict[str, dict[Run, Predictions]] = {}
     for part in read_predictions(beside):
         tests.setdefault(part.test, {})[part.seed, part.setting] = part

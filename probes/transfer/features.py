@@ -209,12 +209,14 @@ class TaskModel(nn.Module):
     Args:
         features: The features.
         head: The head, which is computed in float32.
-        precision: The precision of the features: ``float32``, or ``bfloat16`` by autocast.
     """
 
-    def __init__(self, features: Features, head: Head, precision: str = "float32") -> None:
+    precision = "float32"
+    """The precision of the features: ``float32``, or ``bfloat16`` by autocast."""
+
+    def __init__(self, features: Features, head: Head) -> None:
         super().__init__()
-        self.features, self.head, self.precision = features, head, precision
+        self.features, self.head = features, head
 
     @property
     def device(self) -> torch.device:

@@ -68,12 +68,11 @@ class Fitted:
 def fine_tune(
     model: TaskModel,
     train: Examples,
-    dev: Examples,
+    dev: Sequence[Examples],
     metric: Metric,
     config: FineTuneConfig,
     seed: int,
     *,
-    also: Sequence[Examples] = (),
     folder: Path | None = None,
     extra: Extra | None = None,
     report: Report = silent,
@@ -85,11 +84,10 @@ def fine_tune(
     Args:
         model: The model with its head. Its weights change.
         train: The training items.
-        dev: The items that select the best epoch.
-        metric: The metric on the dev items.
+        dev: The sets that select the best epoch. The score of an epoch is the mean over these sets.
+        metric: The metric on the dev sets.
         config: The settings.
         seed: The seed of the order of rows and of the dropout.
-        also: Additional dev sets. The score of an epoch is the mean over all dev sets.
         folder: The folder for the state after each epoch, from which an interrupted fit continues (default: the state
             is not saved).
         extra: A function from a step to a loss that is added to the loss of the task (default: none).
@@ -100,9 +98,9 @@ def fine_tune(
             or belongs to another fit.
         DiskError: The state cannot be written.
     """
-    fit = _Fit(model, train, (dev, *also), metric, config, seed, extra, report)
-    sets = (train, dev, *also)
-    run = "" if folder is None else fit_fingerprint(model, sets, metric.name, config, seed, extra is not None)
+    fit = _Fit(model, train, dev, metric, config, seed, extra, report)
+    is_extra = extra is not None
+    run = "" if folder is None else fit_fingerprint(model, (train, *dev), metric.name, config, seed, is_extra)
     progress = Progress(fit.trained, fit.optimizer, config, folder, run)
     progress.resume(lambda text: report("", 0, fit.steps, text))
     device = model.device
@@ -141,22 +139,11 @@ def predict(
 
 @dataclass
 class _Fit:
-    """The training loop of a fit.
-
-    Attributes:
-        model: The model with its head.
-        train: The training items.
-        dev: The dev sets. The first set is the argument ``dev`` of `fine_tune`.
-        metric: The metric on the dev sets.
-        config: The settings.
-        seed: The seed of the order of rows and of the dropout.
-        further: A function from a step to a loss that is added to the loss of the task, or None.
-        report: Receives the progress.
-    """
+    """The training loop of a fit. Its attributes are the arguments of `fine_tune`, with ``further`` for ``extra``."""
 
     model: TaskModel
     train: Examples
-    dev: tuple[Examples, ...]
+    dev: Sequence[Examples]
     metric: Metric
     config: FineTuneConfig
     seed: int
@@ -375,7 +362,7 @@ def fit_fingerprint(
 ) -> str:
     """Return the fingerprint of a fit that starts from the current weights of ``model``.
 
-    ``sets`` are the training set, the dev set and additional dev sets. ``metric`` is the name of the metric that
+    ``sets`` are the training set and the dev sets. ``metric`` is the name of the metric that
     selects the epoch. ``further`` is True if another loss is added to the loss of the task.
     """
     weights = hashlib.sha256()

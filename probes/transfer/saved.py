@@ -6,7 +6,6 @@ from pathlib import Path
 
 from probes.transfer.config import TransferConfig, combinations
 from synthlang.errors import InputError
-from synthlang.files import read_json
 from synthlang.vocabularies.xlm_tokenizer import XLM
 
 TRANSFER = "transfer"
@@ -22,16 +21,6 @@ def model_folders(keep: Path, seed: int, number: int) -> list[Path]:
         number: Number of models. It is above 1 if a search keeps several settings.
     """
     return [keep / (f"seed-{seed}" + (f"-setting-{place}" if number > 1 else "")) for place in range(number)]
-
-
-def is_saved(folder: Path, transfer: str) -> bool:
-    """Return whether a folder has a model that the transfer with the fingerprint ``transfer`` saved.
-
-    Raises:
-        InputError: The record in the folder is damaged.
-    """
-    record = folder / "done.json"
-    return record.is_file() and read_json(record).get(TRANSFER) == transfer
 
 
 def check_one_model(config: TransferConfig, has_own_parts: bool, architecture: str = "") -> None:

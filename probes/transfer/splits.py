@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -73,12 +73,9 @@ class Split:
                 break
         if not count:
             counts = sum((Counter(batch.counts) for batch in batches), Counter[str]())
-            raise InputError(
-                f"the split {self.name} has no items{because(counts)}",
-                self.task.name,
-                hint="use a source with items in this split",
-                code="empty",
-            )
+            reason = f"the split {self.name} has no items{because(counts)}"
+            hint = "use a source with items in this split"
+            raise InputError(reason, self.task.name, hint=hint, code="empty")
         joined = join_batches(batches)
         return joined if limit is None or count <= limit else joined.take(np.arange(limit, dtype=np.int64))
 
@@ -118,10 +115,13 @@ def open_splits(config: TransferConfig, text: str | None, length: int) -> tuple[
     target = config.target
     own = None if target is None else opener.splits(target.train, target.dev, target.test, "target")
     found = opener.splits(opener.train, config.dev, config.test or opener.train)
-    further = opener.further(config)
     sets = {**found, **{f"target.{name}": split for name, split in (own or {}).items()}}
-    also = [(n, further[f"{DEV}{one.language}"]) for n, one in enumerate(config.dev_also) if one.dev is not None]
-    _check_apart({**sets, **{f"dev_also.{number}.dev": split for number, split in also}}, config)
+    further = {}
+    for number, also in enumerate(config.dev_also):
+        if also.dev is not None:
+            split = opener.split(also.dev, "dev", "dev_also", str(number), "dev")
+            further[f"{DEV}{also.language}"] = sets[f"dev_also.{number}.dev"] = split
+    _check_apart(sets, config)
     return opener.task, OpenedSplits(found, own, further)
 
 
@@ -175,13 +175,6 @@ class _Opener:
                 if "dev" in trained.task.splits and trained.name != "dev":
                     found["dev"] = Split(trained.task, "dev")
         return found
-
-    def further(self, config: TransferConfig) -> Splits:
-        return {
-            f"{DEV}{also.language}": self.split(also.dev, "dev", "dev_also", str(number), "dev")
-            for number, also in enumerate(config.dev_also)
-            if also.dev is not None
-        }
 
 
 def _check_apart(sets: Splits, config: TransferConfig) -> None:
@@ -324,15 +317,13 @@ class TransferData:
     task: Task
     sets: Mapping[str, ItemSet]
     language: Language
-    fingerprints: Mapping[str, object]
+    fingerprints: Mapping[str, Any]
 
     @property
     def has_one_dev(self) -> bool:
         """True if source and target have the same dev set, because they are one language."""
-        source, target = (self.fingerprints.get(role) for role in ("source", "target"))
-        if not isinstance(source, Mapping) or not isinstance(target, Mapping):
-            return False
-        return "dev" in source and source["dev"] == target.get("dev")
+        source, target = (self.fingerprints.get(role, {}).get("dev") for role in ("source", "target"))
+        return source is not None and source == target
 
     @property
     def has_target_train(self) -> bool:
@@ -374,7 +365,7 @@ def load_data(config: TransferConfig, pretrained: Pretrained, report: Report = s
     further = _further(config, pretrained, also, known, splits["train"].task, sets["source dev"])
     sets |= {name: items for name, (items, _) in further.items()}
     _check_left(sets, config)
-    prints: dict[str, object] = {"source": _fingerprints(splits), "language": language.fingerprint}
+    prints: dict[str, Any] = {"source": _fingerprints(splits), "language": language.fingerprint}
     prints |= {name: of_set for name, (_, of_set) in further.items()}
     if own is not None:
         prints["target"] = _fingerprints(own)
@@ -490,9 +481,9 @@ def _natural(role: Role, splits: Splits, reader: Reader, config: TransferConfig)
         count = len(every) - max(1, len(every) // DEV_SHARE)
         if not count:
             reason = "only one item is read, but training and model selection need at least two"
-            hint = (
-                "increase train_items, or give a dev set" if limits["train"] == 1 else "give more items, or a dev set"
-            )
+            hint = "give more items, or a dev set"
+            if limits["train"] == 1:
+                hint = "increase train_items, or give a dev set"
             raise InputError(reason, splits["train"].task.name, hint=hint, code="range")
         # counts of left-out items stay with the training items
         items["dev"] = replace(items["train"].take(every[count:]), counts={})

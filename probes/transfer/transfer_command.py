@@ -20,7 +20,7 @@ from probes.transfer.compare import Comparison
 from probes.transfer.config import TransferConfig, combinations
 from probes.transfer.result import ResultFile, drops, rows_of
 from probes.transfer.run import Transfer
-from probes.transfer.saved import check_one_model, is_saved, model_folders
+from probes.transfer.saved import TRANSFER, check_one_model, model_folders
 from probes.transfer.splits import load_data, open_splits
 from probes.transfer.tasks.metrics import defined
 from synthlang.catalogue import load_yaml
@@ -107,7 +107,9 @@ def transfer_command(
     if path.is_dir():
         raise InputError("is a folder, not a file", path, hint="give a JSON file with --out", code="exists")
     with Display() as display, only_writer(path), nullcontext() if keep is None else only_writer(keep):
-        work = _work_folder(path)
+        work = path.with_name(f"{path.stem}.work")  # unfinished work beside the result
+        with writing(work):
+            work.mkdir(parents=True, exist_ok=True)
         data = load_data(config, pretrained, display.report)
         transfer = Transfer(pretrained, data, config, display.report, Store(work / "data"))
         file = ResultFile(path, transfer.fingerprint)
@@ -192,22 +194,11 @@ def _check_saved(file: ResultFile, seeds: int, keep: Path) -> None:
     """Raise InputError if a seed is finished, but the folder ``keep`` does not have its models."""
     for seed in file.seeds.keys() & range(seeds):
         for folder in model_folders(keep, seed, len(file.seeds[seed]["fits"]["source"])):
-            if not is_saved(folder, file.name):
+            record = folder / "done.json"
+            if not record.is_file() or read_json(record).get(TRANSFER) != file.name:
                 reason = f"has the result of seed {seed}, but its model is not in {folder}"
                 hint = "give another file with --out, so that all seeds run again"
                 raise InputError(reason, file.path, hint=hint, code="exists")
-
-
-def _work_folder(path: Path) -> Path:
-    """Make the folder for unfinished work beside the result.
-
-    Raises:
-        DiskError: The folder cannot be written.
-    """
-    work = path.with_name(f"{path.stem}.work")
-    with writing(work):
-        work.mkdir(parents=True, exist_ok=True)
-    return work
 
 
 def result_table(result: Mapping[str, Any], about: str | None = None) -> Table:
