@@ -86,11 +86,7 @@ def read_aligned(
 
 
 def _constructed(pretrained: Pretrained) -> DerivedPair:
-    """Pair the pretraining text in the target language with the text in the source language.
-
-    Raises:
-        InputError: No sentence pairs exist by construction (see `check_constructed`).
-    """
+    """Pair the pretraining text in the target language with the text in the source language."""
     target, source = pretrained.target.language, pretrained.source.language
     same = target.fingerprint == source.fingerprint
     check_constructed(target.name, pretrained.text is not None, pretrained.natural, same)

@@ -197,10 +197,9 @@ def natural_target(run: PretrainConfig, wanted: str | None) -> str | None:
     """
     derived, others = derived_numbers(run), [language.name for language in run.all_languages[1:]]
     if wanted is None and not derived and len(others) > 1:
+        reason = "is missing, but the run has several natural languages"
         hint = f"set this key to one of {first_few(others, SHOWN)}"
-        raise InputError(
-            "is missing, but the run has several natural languages", keys="language", hint=hint, code="missing"
-        )
+        raise InputError(reason, keys="language", hint=hint, code="missing")
     found = others[0] if wanted is None and not derived and others else wanted
     return found if found in others and found not in derived else None
 

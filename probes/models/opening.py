@@ -120,11 +120,7 @@ def _of_run_folder(
     reads_target: bool,
     step: int | None = None,
 ) -> Pretrained:
-    """Open a pretraining run. ``reads_target`` is False if a second model reads the target language.
-
-    Raises:
-        InputError: The run or its checkpoint cannot be read, or the model cannot read the language.
-    """
+    """Open a pretraining run. ``reads_target`` is False if a second model reads the target language."""
     config, artifacts = open_run(path, config)
     record = read_json(path / "run.json")["fingerprint"]
     wanted = language if reads_target else artifacts.languages[0].name
@@ -138,11 +134,7 @@ def _of_run_folder(
 
 
 def _of_derived_model(model: str, original: str, language: str | None, natural: bool, configs: Configs) -> Pretrained:
-    """Open an adjusted or fine-tuned model with the languages and the text of its run.
-
-    Raises:
-        InputError: The run or the model cannot be read, or the model cannot read the language.
-    """
+    """Open an adjusted or fine-tuned model with the languages and the text of its run."""
     config, artifacts = open_run(Path(original), configs.get(original))
     base = open_base(model)
     body = body_of(base, base.checkpoints.values())
@@ -152,11 +144,7 @@ def _of_derived_model(model: str, original: str, language: str | None, natural: 
 
 
 def _of_checkpoint(model: str, language: str | None, natural: bool) -> Pretrained:
-    """Open a model of Hugging Face, or an adjusted run with a tokenizer for each language.
-
-    Raises:
-        InputError: No language is named, the model cannot be read, or it cannot read the language.
-    """
+    """Open a model of Hugging Face, or an adjusted run with a tokenizer for each language."""
     if language is None:
         raise _no_language_named(model)
     base = open_base(model)

@@ -53,12 +53,10 @@ class Reader:
             InputError: The transforms of the language work on tokens of another tokenizer than that of the model.
         """
         if self.language.on_tokens and self.tokenizer.subwords is None:
-            raise InputError(
-                f"the transforms of the language {self.language.name} work on tokens of another tokenizer than that "
-                "of the model",
-                hint="pretrain a run with this language, or remove unit: token from its transforms",
-                code="conflict",
-            )
+            tokens = "work on tokens of another tokenizer than that of the model"
+            reason = f"the transforms of the language {self.language.name} {tokens}"
+            hint = "pretrain a run with this language, or remove unit: token from its transforms"
+            raise InputError(reason, hint=hint, code="conflict")
         return self.tokenizer.encode(corpus)
 
 

@@ -83,12 +83,9 @@ class Inputs:
                 continue
             model = CellModel.of(named.name)
             if model is CellModel.TARGET and not has_target_model:
-                raise InputError(
-                    f"{model} is the model of target_model, which the cell does not have",
-                    keys=named.place,
-                    hint="name another model, or set target_model",
-                    code="missing",
-                )
+                reason = f"{model} is the model of target_model, which the cell does not have"
+                hint = "name another model, or set target_model"
+                raise InputError(reason, keys=named.place, hint=hint, code="missing")
             if model is CellModel.INIT and named.place[0] != "start":
                 reason = f"{model} is the model of init_from, which only the pretraining reads"
                 hint = f"use {CellModel.ORIGINAL} or {CellModel.ADJUSTED}"

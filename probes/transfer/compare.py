@@ -79,8 +79,7 @@ class Comparison:
 
     def to_json(self) -> dict[str, Any]:
         """Return all attributes except ``about`` by name, and the ``format`` of the result, for JSON."""
-        lists = {name: list(getattr(self, name)) for name in ("files", "rows", "left_out")}
-        return {"format": FORMAT, **{name: value for name, value in vars(self).items() if name != "about"}, **lists}
+        return {"format": FORMAT, **{name: value for name, value in vars(self).items() if name != "about"}}
 
     def table(self) -> Table:
         """Return the comparisons as a table for the terminal. The caption names the tests and the correction."""

@@ -381,11 +381,7 @@ class TransferConfig(StrictModel):
 
     @model_validator(mode="after")
     def _sound(self) -> TransferConfig:
-        """Check the rules that involve several keys.
-
-        Raises:
-            InputError: The settings break a rule.
-        """
+        """Check the rules that involve several keys."""
         _check((*self._rules_of_models(), *self._rules_of_sets()))
         return self
 
@@ -466,10 +462,8 @@ def check_tried(config: TransferConfig, counts: Iterable[int]) -> None:
     tried = combinations(config)
     if config.best > len(tried):
         found = f"search has only {plural(len(tried), 'combination')}" if config.search else "there is no search"
-        hint = "lower this number, or search more values"
-        raise InputError(
-            f"must be at most {len(tried)}, not {config.best}, because {found}", keys="best", hint=hint, code="range"
-        )
+        reason = f"must be at most {len(tried)}, not {config.best}, because {found}"
+        raise InputError(reason, keys="best", hint="lower this number, or search more values", code="range")
     also = () if config.continual is None else config.continual.loss.layers
     for count in counts:
         for _, settings in tried:

@@ -163,18 +163,14 @@ class Features(nn.Module):
         """
         is_causal = self.body(batch.role).causal
         if self.reads_all:
-            states = self._through_top(states, batch)
+            rows, width = states.shape[:2]
+            for layer in self.top:
+                assert isinstance(layer, Layer)
+                states = layer(states, batch.text.seen(), None, layer.draw(self.noise, rows, width, width))
         whole = whole_rows(batch.text, is_causal)
         if batch.words is None:
             return torch.cat([at_columns(states, whole), states[:, 1:]], dim=1) if is_causal else states
         return pick_words(states, batch.words, self.config.subword, whole) if self.reads_all else states
-
-    def _through_top(self, states: Tensor, batch: Batch) -> Tensor:
-        rows, width = states.shape[:2]
-        for layer in self.top:
-            assert isinstance(layer, Layer)
-            states = layer(states, batch.text.seen(), None, layer.draw(self.noise, rows, width, width))
-        return states
 
     def _freeze(self, body: LanguageModel, deepest: int) -> None:
         """Freeze unused weights and weights that the settings keep fixed. ``deepest`` is the last layer in use."""

@@ -212,11 +212,7 @@ class _Fit:
         return learning_rate(peak, warmup, self.steps, step, self.config.schedule)
 
     def _sum(self, losses: list[Tensor], epoch: int, first: int) -> float:
-        """Return the sum of the losses of consecutive steps from ``first`` on.
-
-        Raises:
-            InputError: A loss or a weight is not finite.
-        """
+        """Return the sum of the losses of consecutive steps from ``first`` on."""
         values = torch.stack(losses).double().cpu()
         finite = values.isfinite()
         bad = None if bool(finite.all()) else int((~finite).nonzero()[0])

@@ -405,9 +405,6 @@ def _further(
 
     Sets read from data are in ``own``. They are left out if their fingerprint is ``known``, because they count once.
     For the other languages, the dev set ``dev`` of the source language is derived.
-
-    Raises:
-        InputError: The model lacks a language, or a set cannot be read or derived.
     """
     found = {}
     for number, also in enumerate(config.dev_also):
@@ -469,11 +466,7 @@ def _bound(language: Language, pretrained: Pretrained, task: TaskSet) -> Languag
 
 
 def _natural(role: Role, splits: Splits, reader: Reader, config: TransferConfig) -> dict[str, ItemSet]:
-    """Read the sets of one language. If there is no dev set, a part of the training set is held out for it.
-
-    Raises:
-        InputError: A set cannot be read, has no items, or has one item from which a dev set must be held out.
-    """
+    """Read the sets of one language. If there is no dev set, a part of the training set is held out for it."""
     limits = {"train": config.train_items, "dev": config.dev_items, "test": config.test_items}
     items = {name: split.items(limits[name]) for name, split in splits.items()}
     if "train" in items and "dev" not in items:
@@ -543,11 +536,7 @@ def mixed_batches(source: TaskBatch, target: TaskBatch, limit: int | None = None
 
 
 def _same_items(source: TaskBatch, target: TaskBatch) -> tuple[list[tuple[int, int]], dict[str, int]]:
-    """Match the items of both sets by id and label, and count the other items by reason.
-
-    Raises:
-        InputError: Too few items have the same id or the same label in both sets (see COMMON).
-    """
+    """Match the items of both sets by id and label, and count the other items by reason."""
     place = {name: row for row, name in enumerate(target.ids)}
     shared = [(row, place[name]) for row, name in enumerate(source.ids) if name in place]
     smaller, unlike = min(len(source), len(target)), "needs test sets that are translations of each other"

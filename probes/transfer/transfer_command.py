@@ -128,11 +128,7 @@ def transfer_command(
 
 
 def _opened(model: str, config: TransferConfig) -> Pretrained:
-    """Open the model with the languages of the transfer, and set the original model of continual learning.
-
-    Raises:
-        InputError: A natural target language has no name, or the model cannot be opened (see `open_pretrained`).
-    """
+    """Open the model with the languages of the transfer, and set the original model of continual learning."""
     natural = config.target is not None
     if natural and config.language is None:
         reason = "is missing, but a natural target language needs a name"

@@ -58,7 +58,6 @@ class Batch:
         targets = {name: tensor.to(device, non_blocking=True) for name, tensor in self.targets.items()}
         mask = self.mask.to(device, non_blocking=True)
         packed = None if self.packed is None else self.packed.to(device)
-        # word_of is read on the CPU
         return replace(self, text=self.text.to(device), words=words, mask=mask, targets=targets, packed=packed)
 
 

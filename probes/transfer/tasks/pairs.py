@@ -165,7 +165,7 @@ class PairRows:
 
     def begin(self, rows: Ints) -> Ints:
         """Return the column [n] of the first token of the second text, in a batch of the rows ``rows`` [n]."""
-        gap = separators(self.readers[0].bert) - 2  # separators between the texts
+        gap = self.around - 2  # separators between the texts
         if self.in_blocks:
             return np.full(len(rows), self._first_block(rows) + gap - 1)
         first: Ints = self.size[rows, 0]

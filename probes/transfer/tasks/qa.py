@@ -158,9 +158,8 @@ class AnswerExamples(PairExamples):
         mask = (columns == 0) | ((columns >= begin) & (columns < begin + self.windows.size[rows][:, None]))
         target = torch.from_numpy(np.where(self.answer[rows] < 0, 0, begin + self.answer[rows]))
         targets = {"start": target[:, 0].contiguous(), "stop": target[:, 1].contiguous()}
-        token = self.rows.start[rows, 1][:, None] + np.clip(
-            columns - begin, 0, None
-        )  # columns beyond the window are masked
+        # columns beyond the window are masked
+        token = self.rows.start[rows, 1][:, None] + np.clip(columns - begin, 0, None)
         word_of = torch.from_numpy(np.searchsorted(self.context.words, token, side="right") - 1)
         return Batch(text, None, torch.from_numpy(mask), targets, self.rows.role, rows, word_of)
 
@@ -209,8 +208,7 @@ def _first_answers(
     begin = context.words[context.texts[text]]
     found[item, 0] = context.words[batch.answers.start[which] + moved] - begin
     found[item, 1] = context.words[batch.answers.stop[which] + moved] - begin - 1
-    there = found[:, 1] >= found[:, 0]
-    there &= found[:, 1] >= 0
+    there = (found[:, 1] >= found[:, 0]) & (found[:, 1] >= 0)
     answer = found[windows.item] - windows.start[:, None]
     inside = there[windows.item] & (answer[:, 0] >= 0) & (answer[:, 1] < windows.size)
     in_a_row = np.bincount(windows.item[inside], minlength=len(batch)) > 0
