@@ -88,7 +88,7 @@ def test_a_saved_map_is_the_map_that_a_transfer_fits(run, tmp_path, method):
 
 
 def test_a_transfer_is_one_of_its_maps(run, tmp_path):
-    """The fingerprint is of the maps, not of where they are."""
+    """The fingerprint is of the maps, not of where they are; a folder that holds none is refused at once."""
     frozen = {"tune": "none", "layers": [2], "subword": "mean"}
     settings_of_transfer = {"task": "pos", "train": MINI, "length": 48, "features": frozen}
     names = []
@@ -103,6 +103,8 @@ def test_a_transfer_is_one_of_its_maps(run, tmp_path):
         assert ("target" in built.features.rotations) == (place == "d")
         assert "aligned" not in transfer.aligned
     assert names[0] == names[1] and len(set(names)) == 3
+    missing = parse(TransferConfig, {**settings_of_transfer, "rotation": {"map": str(tmp_path)}})
+    assert refused(Transfer, run, transfer.data, missing) == (tmp_path.name, "missing")
 
 
 def test_maps_that_do_not_fit_are_refused(run, tmp_path):

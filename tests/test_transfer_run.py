@@ -320,6 +320,8 @@ def test_a_natural_language_of_the_run_without_items_of_its_own_has_a_hint(langu
     config = parse(PretrainConfig, changed(PRETRAIN, language=None, languages=own, objective={"kind": "mlm"}))
     error = refusal(requested_language, config, language, natural=False)
     assert (place_and_code(error), "--target-test SOURCE" in error.hint) == (("language", code), is_there)
+    hint = refusal(requested_language, config, language, natural=False, remedy="its own remedy").hint
+    assert ("its own remedy" in hint, "--target-test" in hint) == (is_there, False)
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,7 @@ from probes.transfer.tasks.base import Examples, Labels
 from probes.transfer.tasks.heads import ClassifyHead
 from probes.transfer.tasks.metrics import Floats, Metric
 from synthlang import plugins
+from synthlang.dictionary.word_dictionary import read_muse
 from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.fingerprint import fingerprint, sha256_file
@@ -109,8 +110,9 @@ class Transfer:
         shared: Folders for fits that other transfers need as well, by the language of training.
 
     Raises:
-        InputError: The settings do not suit a decoder (see `check_decoder`), the task does not have the main metric or
-            the rules of scoring in the settings, or the training set has too few labels.
+        InputError: The maps or the dictionary of a rotation cannot be read, or the settings do not suit a decoder (see
+            `check_decoder`). The error is also raised if the task does not have the main metric or the rules of scoring
+            in the settings, or if the training set has too few labels.
     """
 
     def __init__(
@@ -122,6 +124,10 @@ class Transfer:
         store: Store | None = None,
         shared: Mapping[Role, SharedPlace] = MappingProxyType({}),
     ) -> None:
+        if config.rotation is not None and config.rotation.map is not None:
+            maps_fingerprint(user_path(config.rotation.map))  # raises its errors before any fit
+        elif config.rotation is not None and config.rotation.dictionary is not None:
+            read_muse(user_path(config.rotation.dictionary))
         check_decoder(config, pretrained.model.causal or pretrained.target_model.causal)
         self.pretrained, self.data, self.config = pretrained, data, config
         self.report, self.store, self.shared = report, store, shared
