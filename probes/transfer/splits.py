@@ -310,13 +310,11 @@ class TransferData:
     Attributes:
         task: The downstream task.
         sets: The sets by name, as listed at the top of this file.
-        language: The target language, bound to the word counts that its transforms need.
         fingerprints: The fingerprints of all data that the sets depend on, for the fingerprint of the transfer.
     """
 
     task: Task
     sets: Mapping[str, ItemSet]
-    language: Language
     fingerprints: Mapping[str, Any]
 
     @property
@@ -369,7 +367,7 @@ def load_data(config: TransferConfig, pretrained: Pretrained, report: Report = s
     prints |= {name: of_set for name, (_, of_set) in further.items()}
     if own is not None:
         prints["target"] = _fingerprints(own)
-    return TransferData(task, sets, language, prints)
+    return TransferData(task, sets, prints)
 
 
 def _of_target(
@@ -439,7 +437,7 @@ def load_training(config: TransferConfig, pretrained: Pretrained, report: Report
     splits = trained_in(config, pretrained, annotated(splits, config.parser, languages, report))
     sets = _natural("source", splits, pretrained.source, config)
     _check_left(sets, config)
-    return TransferData(task, sets, pretrained.target.language, {"source": _fingerprints(splits)})
+    return TransferData(task, sets, {"source": _fingerprints(splits)})
 
 
 def _fingerprints(splits: Splits) -> dict[str, str]:
