@@ -8,6 +8,7 @@ settings.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -229,8 +230,8 @@ def _model(name: str, _task: str | None, hashes: ContentHashes) -> Content:
     top_files = [path for path in sorted(folder.iterdir()) if path.is_file() and path.name != CARD]
     tree = [folder, *top_files, *_tree(folder / EXPORT)]
     records = [folder / record for record in RECORDS if (folder / record).is_file()]
-    config = _config_of_run(folder)
-    files = [*records, *(() if config is None else _files_named(config, hashes))] or tree
+    config, named_files = _of_run(folder, hashes)
+    files = [*records, *named_files] or tree
 
     def content() -> str:
         if (record := folder / "run.json").is_file():
@@ -246,32 +247,21 @@ def _model(name: str, _task: str | None, hashes: ContentHashes) -> Content:
     return files, content
 
 
-def _config_of_run(folder: Path) -> PretrainConfig | None:
-    """Return the settings of a pretraining run, or None for other folders and for unreadable settings.
+def _of_run(folder: Path, hashes: ContentHashes) -> tuple[PretrainConfig | None, list[Path]]:
+    """Return the settings of a pretraining run, and the files behind its references except its initial model.
 
-    The error of unreadable settings is raised when the run is opened.
+    The run has its own weights and tokenizer, so the initial model is not read. Other folders, and unreadable settings,
+    give None. Errors are raised when the run is opened.
     """
-    try:
-        return load(PretrainConfig, folder / RECORDS[0]) if is_run(folder) else None
-    except InputError:
-        return None
-
-
-def _files_named(config: PretrainConfig, hashes: ContentHashes) -> list[Path]:
-    """Return the files behind the references of a run, except its initial model, or [] after an error.
-
-    The run has its own weights and tokenizer, so the initial model is not read.
-    """
-    found: list[Path] = []
-    try:
-        for named in references(config):
+    config, found = None, list[Path]()
+    with suppress(InputError):
+        config = load(PretrainConfig, folder / RECORDS[0]) if is_run(folder) else None
+        for named in () if config is None else references(config):
             if isinstance(named.name, Language):
                 found += _files_of_transforms(named.name)
             elif named.kind != "model":
                 found += NAMED[named.kind](named.name, None, hashes)[0]
-    except InputError:
-        return []
-    return found
+    return config, found
 
 
 def _files_of_transforms(language: Language) -> list[Path]:
