@@ -75,7 +75,9 @@ def test_the_same_types_are_drawn_for_every_language_and_each_pair_occurs(derive
     train, found = derived[1], built(derived, tmp_path, **settings)
     possible = {number: occurring(derived, number) for number in (1, 2)}
     # of a partial transliteration only some types have a copy in the text
-    assert 0.3 < len(possible[2]) / len(possible[1]) < 0.95 and len(possible[1]) == len(trained_types(train[0].counts))
+    assert 0.3 < len(possible[2]) / len(possible[1]) < 0.95 and len(possible[1]) == len(
+        trained_types(train[0].counts, OURS.all)
+    )
     types = {a for a, _ in between(found, 1)}
     for number in (1, 2):
         assert between(found, number) == {(a, b) for a, b in possible[number] if a in types}

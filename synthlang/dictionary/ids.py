@@ -21,7 +21,6 @@ from numpy.typing import ArrayLike, NDArray
 from tokenizers import Tokenizer
 
 from synthlang.dictionary.word_dictionary import (
-    SPECIAL_IDS,
     DictionarySpec,
     WordDictionary,
     draw_types,
@@ -43,11 +42,7 @@ if TYPE_CHECKING:
 
 
 def id_pairs(
-    dictionary: WordDictionary,
-    source: Tokenizer,
-    target: Tokenizer,
-    offset: int = 0,
-    specials: ArrayLike = SPECIAL_IDS,
+    dictionary: WordDictionary, source: Tokenizer, target: Tokenizer, specials: ArrayLike
 ) -> tuple[NDArray[np.int64], dict[str, int]]:
     """Convert a word dictionary to pairs of ids, for words that are one token on both sides.
 
@@ -55,26 +50,23 @@ def id_pairs(
         dictionary: Pairs of words.
         source: Tokenizer of the source words.
         target: Tokenizer of the target words.
-        offset: Number that is added to the target ids.
-        specials: Special ids of both tokenizers, which are not words (default: 0–4, as in our vocabularies).
+        specials: Special ids of both tokenizers, which are not words.
 
     Returns:
-        The sorted distinct pairs (source id, target id + ``offset``), [n, 2] int64, and the numbers of usable pairs of
-        words (``pairs``) and of omitted pairs by reason.
+        The sorted distinct pairs (source id, target id), [n, 2] int64, and the numbers of omitted pairs by reason.
     """
     ours, theirs = (
         _single_ids(tokenizer, words, specials)
         for tokenizer, words in ((source, dictionary.source), (target, dictionary.target))
     )
     usable = (ours >= 0) & (theirs >= 0)
-    pairs = np.stack([ours[usable], theirs[usable] + offset], axis=1).reshape(-1, 2)
-    counts = {
-        "pairs": int(usable.sum()),
+    left_out = {
         "source word is several tokens": int(((ours < 0) & (theirs >= 0)).sum()),
         "target word is several tokens": int(((ours >= 0) & (theirs < 0)).sum()),
         "both words are several tokens": int(((ours < 0) & (theirs < 0)).sum()),
     }
-    return np.unique(pairs, axis=0), counts
+    pairs = np.stack([ours[usable], theirs[usable]], axis=1).reshape(-1, 2)
+    return np.unique(pairs, axis=0), {reason: n for reason, n in left_out.items() if n}
 
 
 def _single_ids(tokenizer: Tokenizer, words: tuple[str, ...], specials: ArrayLike) -> NDArray[np.int64]:
@@ -170,8 +162,7 @@ def all_candidates(
         if words:
             if number not in words:
                 continue
-            pairs, reasons = id_pairs(words[number], *both, specials=id_space.specials.all)
-            left_out = {reason: n for reason, n in reasons.items() if reason != "pairs" and n}
+            pairs, left_out = id_pairs(words[number], *both, id_space.specials.all)
         if pairs is None:
             continue
         ours, theirs = occurs(counts[0], pairs[:, 0]), occurs(counts[number], pairs[:, 1])
@@ -180,7 +171,7 @@ def all_candidates(
                 left_out[f"not in the text of {name}"] = int(missing.sum())
         use = ""
         if words:
-            turned, _ = id_pairs(words[number].swapped, *both, specials=id_space.specials.all)
+            turned, _ = id_pairs(words[number].swapped, *both, id_space.specials.all)
             swapped = occurs(counts[0], turned[:, 0]) & occurs(counts[number], turned[:, 1])
             use = told_use(int((ours & theirs).sum()), len(words[number]), int(swapped.sum()))
         found.append(IdCandidates(number, pairs[ours & theirs], left_out, use))

@@ -27,7 +27,6 @@ from synthlang.files import atomic_file, claimed_folder, no_such, read_json, rea
 from synthlang.fingerprint import fingerprint, sha256_file
 from synthlang.references import UserFile
 from synthlang.rng import key_of, random_bits
-from synthlang.scripts import SPECIAL_TOKENS
 from synthlang.sources.base import nothing_in
 from synthlang.sources.words import spaced, tidy
 from synthlang.wording import plural
@@ -127,9 +126,6 @@ def is_one_word(word: str) -> bool:
     return word.split() == [word]  # other programs that read the format separate words at any white space
 
 
-SPECIAL_IDS = tuple(range(len(SPECIAL_TOKENS)))  # special ids of a vocabulary that was trained here
-
-
 class DictionarySpec(StrictModel):
     """Settings for drawing a dictionary."""
 
@@ -184,8 +180,8 @@ def draw_types(spec: DictionarySpec, names: NDArray[np.uint64], counts: NDArray[
     return np.sort(ordered[before < spec.coverage * counts.sum()])
 
 
-def trained_types(counts: NDArray[np.int64], specials: ArrayLike = SPECIAL_IDS) -> NDArray[np.int64]:
-    """Return the sorted ids that occur in the training text, without ``specials`` (default: 0–4), [n] int64.
+def trained_types(counts: NDArray[np.int64], specials: ArrayLike) -> NDArray[np.int64]:
+    """Return the sorted ids that occur in the training text, without ``specials``, [n] int64.
 
     ``counts`` [ids] holds the number of occurrences of each id.
     """

@@ -74,7 +74,7 @@ class TaskSet(ABC):
         """Fingerprint of everything that affects the items, and of nothing else.
 
         Raises:
-            InputError: The data cannot be read.
+            InputError: The data cannot be read, or a text is not UTF-8.
         """
 
     @property

@@ -232,7 +232,30 @@ class ParsedTask(_Wrapped):
             whole = concatenate(waiting)
             stop = int(np.searchsorted(whole.ids, last, side="right"))
             waiting = [rest] if len(rest := whole.between(stop, len(whole))) else []
-            yield put_back(batch, whole.between(0, stop), self.name, self.tags)
+            yield self._put_back(batch, whole.between(0, stop))
+
+    def _put_back(self, batch: TaskBatch, sentences: Corpus) -> TaskBatch:
+        """Replace the sentences of a batch by parsed sentences with the same ids, which are in the order of their ids.
+
+        Items that lose a sentence are dropped and counted. The tags of the task stay.
+        """
+        found = np.searchsorted(batch.corpus.ids, sentences.ids)
+        own = batch.corpus.take(found[found < len(batch.corpus)])
+        same = np.array_equal(own.ids, sentences.ids) and np.array_equal(own.offsets, sentences.offsets)
+        if not same or own.form.values() != sentences.form.values():
+            raise InputError(
+                "the parser changed words or sentences of the task",
+                self.name,
+                hint="use a parser that keeps the given words",
+                code="changed",
+            )
+        missing = len(batch.corpus) - len(found)
+        kept = replace(Rewrite.identity(own), source_rows=found, counts={NO_PARSE: missing} if missing else {})
+        left, counts = rewrite_task(batch, kept)
+        parsed = sentences.take(np.searchsorted(sentences.ids, left.corpus.ids))
+        if self.tags is not None:
+            parsed = replace(parsed, columns={**parsed.columns, self.tags: left.corpus.columns[self.tags]})
+        return replace(left, corpus=parsed, counts=dict(Counter(batch.counts) + Counter(counts)))
 
 
 @dataclass(frozen=True)
@@ -254,36 +277,3 @@ def _with_ids(corpus: Corpus) -> Corpus:
     columns = dict(corpus.columns)
     number = columns.pop(NUMBER).codes
     return Corpus(corpus.offsets, columns, number[corpus.offsets[:-1]].astype(np.int64))
-
-
-def put_back(batch: TaskBatch, sentences: Corpus, name: str, tags: str | None = None) -> TaskBatch:
-    """Replace the sentences of a batch by parsed sentences with the same ids.
-
-    Items that lose a sentence are dropped and counted.
-
-    Args:
-        batch: The batch.
-        sentences: Parsed sentences in the order of their ids.
-        name: Name of the task, for the error.
-        tags: Column that keeps its gold labels, or None.
-
-    Raises:
-        InputError: The parser changed words or sentences.
-    """
-    found = np.searchsorted(batch.corpus.ids, sentences.ids)
-    own = batch.corpus.take(found[found < len(batch.corpus)])
-    same = np.array_equal(own.ids, sentences.ids) and np.array_equal(own.offsets, sentences.offsets)
-    if not same or own.form.values() != sentences.form.values():
-        raise InputError(
-            "the parser changed words or sentences of the task",
-            name,
-            hint="use a parser that keeps the given words",
-            code="changed",
-        )
-    missing = len(batch.corpus) - len(found)
-    kept = replace(Rewrite.identity(own), source_rows=found, counts={NO_PARSE: missing} if missing else {})
-    left, counts = rewrite_task(batch, kept)
-    parsed = sentences.take(np.searchsorted(sentences.ids, left.corpus.ids))
-    if tags is not None:
-        parsed = replace(parsed, columns={**parsed.columns, tags: left.corpus.columns[tags]})
-    return replace(left, corpus=parsed, counts=dict(Counter(batch.counts) + Counter(counts)))

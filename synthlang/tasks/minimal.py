@@ -168,11 +168,7 @@ class FileMinimal(ReadMinimal):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Fingerprint of the names and bytes of the files, and the rules for words.
-
-        Raises:
-            InputError: The data cannot be read.
-        """
+        """Fingerprint of the names and bytes of the files, and the rules for words."""
         files = digest_splits(self.files, rules=not self.spaced)
         return fingerprint("minimal", reader=READER, rules=RULES, files=files, spaced=self.spaced, **self._marks)
 
@@ -244,15 +240,7 @@ def _text(value: Any, name: str, path: Path, line: int) -> str:
 
 
 class HubMinimal(ReadMinimal, HubTask):
-    """Minimal pairs of a data set of the hub or of a local folder.
-
-    Args:
-        name: ``NAME[:CONFIG]`` of the hub, or a local folder, with options after it (``?words=spaces``).
-
-    Raises:
-        InputError: An option is wrong, or the data set cannot be loaded, lacks a column, or has a split without a
-            usable pair.
-    """
+    """Minimal pairs of a data set of the hub or of a local folder (see ``HubTask``). ``?words=spaces`` is an option."""
 
     known_options = (NORMALISE, CJK, WORDS)
 
@@ -268,11 +256,7 @@ class HubMinimal(ReadMinimal, HubTask):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Fingerprint of the values in the columns that are read, and the rules for words.
-
-        Raises:
-            InputError: A text is not UTF-8, or the data cannot be read.
-        """
+        """Fingerprint of the values in the columns that are read, and the rules for words."""
         parts = {"columns": sorted(self._columns), "names": self._phenomena, "spaced": self.spaced}
         return fingerprint("hub-minimal", reader=READER, rules=RULES, splits=self._digests(), **parts, **self._marks)
 

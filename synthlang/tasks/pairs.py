@@ -146,10 +146,7 @@ def label_of(value: str) -> str | None:
 
 
 class FilePairs(ReadPairs, FileTask):
-    """Labelled pairs of files. ``?language=`` chooses the pairs of one language.
-
-    Args:
-        spec: ``PATH[?option&…]``, a file or a folder with a file for each split.
+    """Labelled pairs of files (see ``FileTask``). ``?language=`` chooses the pairs of one language.
 
     Raises:
         InputError: The path or an option is wrong, or a file cannot be read, lacks a column, has several languages
@@ -169,11 +166,7 @@ class FilePairs(ReadPairs, FileTask):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Fingerprint of the bytes of each split, the language and the rules for words.
-
-        Raises:
-            InputError: The data cannot be read.
-        """
+        """Fingerprint of the bytes of each split, the language and the rules for words."""
         splits = digest_splits(self.files, rules=True, anew=(*CLEANED, RENAMED_LABEL))
         marks = {"language": self.language, **self._marks}
         return fingerprint("pairs-task", reader=READER, rules=RULES, splits=splits, **marks)
@@ -294,10 +287,7 @@ MATCHED = {"validation_matched": "dev", "test_matched": "test"}
 
 
 class HubPairs(ReadPairs, HubTask):
-    """Labelled pairs of a data set of the hub or of a local folder.
-
-    Args:
-        name: ``NAME[:CONFIG]`` of the hub, or a local folder, with options after it (``?language=de``).
+    """Labelled pairs of a data set (see ``HubTask``). ``?language=`` chooses the pairs of one language.
 
     Raises:
         InputError: An option is wrong, or the data set cannot be loaded, lacks columns, has several languages without
@@ -324,11 +314,7 @@ class HubPairs(ReadPairs, HubTask):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Fingerprint of the values in the columns that are read, the language and the rules for words.
-
-        Raises:
-            InputError: A text is not UTF-8, or the data cannot be read.
-        """
+        """Fingerprint of the values in the columns that are read, the language and the rules for words."""
         named: dict[str, Any] = {"names": self._names, "language": self.language, "spaced": self.spaced}
         named["id"] = "id" in self._columns
         return fingerprint("hub-pairs", reader=HUB_READER, rules=RULES, splits=self._digests(), **named, **self._marks)

@@ -142,26 +142,14 @@ class Squad(pydantic.BaseModel):
 
 
 class FileQuestions(ReadQuestions, FileTask):
-    """Questions of files in the JSON of SQuAD.
-
-    Args:
-        spec: ``PATH[?option&…]``, a file or a folder with a file for each split.
-
-    Raises:
-        InputError: The path or an option is wrong, or a file cannot be read, has another format or has no usable
-            question.
-    """
+    """Questions of files in the JSON of SQuAD (see ``FileTask``)."""
 
     endings = (".json",)
     own_options = (CJK,)
 
     @cached_property
     def fingerprint(self) -> str:
-        """Fingerprint of the bytes of each split and the rules for words.
-
-        Raises:
-            InputError: The data cannot be read.
-        """
+        """Fingerprint of the bytes of each split and the rules for words."""
         splits = digest_splits(self.files, rules=True)
         return fingerprint("squad-task", reader=READER, rules=RULES, splits=splits, **self._marks)
 
@@ -239,15 +227,7 @@ PARTS = ("text", "answer_start")
 
 
 class HubQuestions(ReadQuestions, HubTask):
-    """Questions of a data set of the hub or of a local folder.
-
-    Args:
-        name: ``NAME[:CONFIG]`` of the hub, or a local folder, with options after it (``?normalise=NFC``).
-
-    Raises:
-        InputError: An option is wrong, or the data set cannot be loaded, lacks columns, or has a split without a
-            usable question.
-    """
+    """Questions of a data set of the hub or of a local folder (see ``HubTask``)."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -258,11 +238,7 @@ class HubQuestions(ReadQuestions, HubTask):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Fingerprint of the values in the columns that are read, and the rules for words.
-
-        Raises:
-            InputError: A text is not UTF-8, or the data cannot be read.
-        """
+        """Fingerprint of the values in the columns that are read, and the rules for words."""
         parts = {"columns": list(self._columns), "spaced": self.spaced, "splits": self._digests()}
         return fingerprint("hub-answers", reader=HUB_READER, rules=RULES, **parts, **self._marks)
 
