@@ -390,7 +390,7 @@ def push(
     """
     from probes.push_command import push as run
 
-    return run(Path(folder), repo, to, print, public, partial, dry_run)
+    return run(Path(folder), repo, to, public, partial, dry_run)
 
 
 def write_new_study(path: str | Path) -> None:
@@ -489,12 +489,11 @@ def fetch_data(
             be fetched, or with ``ask`` there is no terminal. The size is unknown, is ``tiny`` without a study, or is
             given for a study in a file.
     """
-    from probes.data_commands import FetchOptions
     from probes.data_commands import fetch_data as run
 
     mirror = None if source is None else str(source)
-    options = FetchOptions(Path(to), mirror, keep_downloads, steps, workers)
-    return run(names, _path(study), size, options, ask)
+    options = {"source": mirror, "keep_downloads": keep_downloads, "steps": steps, "workers": workers}
+    return run(names, _path(study), size, Path(to), ask, **options)
 
 
 def check_data(names: Sequence[str] = (), *, to: str | Path = "data") -> bool:

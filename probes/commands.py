@@ -50,21 +50,7 @@ def run_study(name: Path, out: Path | None, options: StudyOptions, overrides: li
 
     A table of more than ROWS rows is not printed. At most FAILED failed cells are printed. With ``dry_run`` or
     ``verify``, nothing is run and the plan is printed, together with the state of the data sets (``dry_run``) or the
-    damaged files (``verify``).
-
-    Args:
-        name: A YAML file, or the name of a study.
-        out: The study folder (default: ``runs/NAME``).
-        options: Executor, workers, store, selected cells and more.
-        overrides: Texts of the form ``KEY=VALUE``.
-
-    Returns:
-        The run, whose cells have a status and an error.
-
-    Raises:
-        InputError: The study or an option is wrong, data are missing, or the forecast is too high.
-        DiskError: A file cannot be written.
-        SystemExit: With code 143 after SIGTERM.
+    damaged files (``verify``). The arguments, the result and the errors are those of ``probes.run_study``.
     """
     try:
         run = _opened(name, out, options, overrides)
@@ -177,8 +163,7 @@ def _say_other_sources(run: StudyRun, config: Path) -> None:
 
 def _say_damage(root: Path) -> None:
     """Verify the files of a store by their checksums, and print the damage of each folder."""
-    found = verify_store(root)
-    for one in found:
+    for one in (found := verify_store(root)):
         _say(Console(), str(one), "red")
     _say(Console(), f"{root}: {plural(len(found), 'folder')} with damage" if found else f"{root}: no file is damaged")
 
@@ -204,11 +189,7 @@ def _opened(name: Path, out: Path | None, options: StudyOptions, overrides: list
 def write_new_study(path: Path) -> None:
     """Write the commented template of a study to a path, and print the next commands.
 
-    The commands in the comments contain the path.
-
-    Raises:
-        InputError: The file exists.
-        DiskError: The file cannot be written.
+    The commands in the comments contain the path. The errors are those of ``probes.write_new_study``.
     """
     if path.exists():
         raise InputError("exists already", path, hint="name another file", code="exists")
@@ -252,9 +233,7 @@ def fetch_command(config: Path, names: Sequence[str] = ()) -> str:
 def write_reports(folders: list[Path], out: Path | None = None) -> None:
     """Write the reports of study folders again, or one joint report in ``out``, and print the path of each.
 
-    Raises:
-        InputError: A folder is not a study folder, its results cannot be read, or a report cannot be made from them.
-        DiskError: A file cannot be written.
+    The errors are those of ``probes.write_report``.
     """
     _check_studies(folders)
     say = partial(_say, Console(stderr=True))
@@ -266,17 +245,9 @@ def write_reports(folders: list[Path], out: Path | None = None) -> None:
 
 
 def write_findings_page(folder: Path, keep: list[Path], out: Path | None = None) -> None:
-    """Add studies to an archive, then write the pages of findings from the whole archive, and print their paths.
+    """Add the studies ``keep`` to an archive, then write the pages of findings from it, and print their paths.
 
-    Args:
-        folder: The folder of the archive.
-        keep: Study folders to add. An unfinished study adds its finished cells.
-        out: The first page (default: FOLDER.md). The other pages are written beside it.
-
-    Raises:
-        InputError: A folder in ``keep`` is not a study folder, the archive has no studies or is damaged, another
-            process writes it, or a page would replace a file that this function did not write.
-        DiskError: A file cannot be written.
+    The other arguments and the errors are those of ``probes.write_findings``.
     """
     from probes.report.archive import archive_studies
     from probes.report.findings import STUDIES, check_page, write_findings  # imports matplotlib
@@ -299,26 +270,14 @@ def write_findings_page(folder: Path, keep: list[Path], out: Path | None = None)
 def _check_studies(folders: list[Path]) -> None:
     for folder in folders:
         if not (folder / STUDY).exists():
-            raise InputError(
-                f"is not a study folder: {STUDY} is missing",
-                folder,
-                hint="name the folder that synthlang study wrote",
-                code="missing",
-            )
+            reason, hint = f"is not a study folder: {STUDY} is missing", "name the folder that synthlang study wrote"
+            raise InputError(reason, folder, hint=hint, code="missing")
 
 
 def collect_garbage(folders: list[Path], keep: str | None, unused: bool, dry_run: bool) -> None:
     """Delete weights by policy, and unused stages on request, and print the freed space.
 
-    Args:
-        folders: Study folders.
-        keep: ``checkpoints``, ``final`` or ``results`` (default: the key ``keep`` of each study).
-        unused: True to delete also stages that no study in the store uses.
-        dry_run: True to verify the stores and print what would be deleted, and delete nothing.
-
-    Raises:
-        InputError: A folder is not a study folder, a record of a study or of its store cannot be read, or ``keep`` is
-            unknown.
+    The arguments and the errors are those of ``probes.collect_garbage``.
     """
     _check_studies(folders)
     found = collect(folders, keep, dry_run)
@@ -340,14 +299,12 @@ def collect_garbage(folders: list[Path], keep: str | None, unused: bool, dry_run
 def _kept(found: Collected) -> str:
     """Return the reasons for keeping runs: unfinished cells, policies of other studies, and paths in studies."""
     kept = f"; {found.needed} more are kept for unfinished cells" if found.needed else ""
-    if found.keepers:
-        names = [f"{folder.name}: keep {policy}" for folder, policy in found.keepers.items()]
-        runs = plural(found.kept_runs, "run")
-        kept += f"; {runs} kept by other studies of the store ({first_few(names, STUDIES)})"
-    if found.named_runs:
-        names = [folder.name for folder in found.namers]
-        runs = plural(found.named_runs, "run")
-        kept += f"; {runs} kept because studies name them by path ({first_few(names, STUDIES)})"
+    policies = [f"{folder.name}: keep {policy}" for folder, policy in found.keepers.items()]
+    for count, why, of in (
+        (found.kept_runs, "by other studies of the store", policies),
+        (found.named_runs, "because studies name them by path", [folder.name for folder in found.namers]),
+    ):
+        kept += f"; {plural(count, 'run')} kept {why} ({first_few(of, STUDIES)})" if of else ""
     return kept
 
 

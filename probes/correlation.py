@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -19,11 +17,12 @@ from rich.text import Text
 from probes.figures.drawing import standalone_svg
 from probes.figures.scatter import Panel, scatter
 from probes.report.data import FAILED, read_study
+from probes.results.columns import parquet_file
 from probes.results.read import distinct
 from probes.statistics import COEFFICIENTS, Correlation, CorrelationKind, correlation
 from probes.study.record import STUDY
 from synthlang.errors import InputError, did_you_mean
-from synthlang.files import atomic_file, no_such, read_lines, unreadable, write_json
+from synthlang.files import atomic_file, no_such, read_lines, write_json
 from synthlang.rng import key_of
 from synthlang.wording import first_few, plural
 
@@ -49,15 +48,12 @@ class _Tables:
         columns: The columns that all files have.
         doubles: Number of rows left out because an earlier file has an equal row. This happens if both the .csv and the
             .parquet of a study are given.
-        alike: Number of rows kept although an earlier file has an equal row. Without a column ``cell`` they may be
-            different measurements.
         excluded: Number of rows left out because the model fails the convergence criterion of its study.
     """
 
     rows: tuple[Row, ...]
     columns: Names
     doubles: int = 0
-    alike: int = 0
     excluded: int = 0
 
 
@@ -76,23 +72,22 @@ def read_tables(paths: Sequence[Path]) -> _Tables:
     rows: list[Row] = []
     seen: set[tuple[tuple[str, str], ...]] = set()
     heads: list[Row] = []
-    doubles = alike = excluded = 0
+    doubles = excluded = 0
     for path in paths:
         found = _read(path)
         heads.append(found[0])
-        keys = [tuple(sorted(row.items())) for row in found]
-        fresh = [row for row, key in zip(found, keys, strict=True) if key not in seen]
-        if CELL in found[0]:
+        fresh = found
+        if CELL in found[0]:  # without this column, two measurements may have equal numbers
+            keys = [tuple(sorted(row.items())) for row in found]
+            fresh = [row for row, key in zip(found, keys, strict=True) if key not in seen]
             doubles += len(found) - len(fresh)
-        else:  # two measurements may have equal numbers
-            alike, fresh = alike + len(found) - len(fresh), found
-        seen.update(keys)
+            seen.update(keys)
         failed = _failed(path)
         learned = [row for row in fresh if (row.get(CELL), row.get("task_name", "")) not in failed]
         excluded += len(fresh) - len(learned)
         rows += [{FILE: str(path), **row} for row in learned]
     columns = [name for name in heads[0] if all(name in head for head in heads)]
-    return _Tables(tuple(rows), tuple(dict.fromkeys((*columns, FILE))), doubles, alike, excluded)
+    return _Tables(tuple(rows), tuple(dict.fromkeys((*columns, FILE))), doubles, excluded)
 
 
 def _failed(path: Path) -> set[tuple[str, str]]:
@@ -130,15 +125,8 @@ def _csv(path: Path) -> list[Row]:
         _check_names(names, path, 1)
         for row in reader:
             if None in row or None in row.values():
-                count = sum(value is not None for name, value in row.items() if name is not None) + len(
-                    row.get(None) or ()
-                )
-                reason = f"the line has {plural(count, 'value')}, but the first line has {plural(len(names), 'column')}"
-                hint = "remove the extra value, quote a value that contains a comma, or separate the columns by commas"
-                if len(names) == 1:
-                    hint = "separate the columns by commas, and give their names in the first line"
-                if None in row.values():
-                    hint = "give a value for each column"
+                reason = f"the line does not have one value for each of the {plural(len(names), 'column')}"
+                hint = "separate values by commas, and quote a value that contains a comma"
                 raise InputError(reason, path, reader.line_num, hint=hint, code="format")
             rows.append(dict(row))
     except csv.Error as error:
@@ -154,14 +142,9 @@ def _check_names(names: Sequence[str], path: Path, line: int | None = None) -> N
 
 
 def _parquet(path: Path) -> list[Row]:
-    try:
-        _check_names(pq.read_schema(path).names, path)
-        rows = pq.read_table(path).to_pylist()
-    except PermissionError as error:
-        raise unreadable(error, path) from error
-    except (pa.ArrowInvalid, OSError) as error:
-        reason = f"is not Parquet: {str(error).splitlines()[0]}"
-        raise InputError(reason, path, hint="write the table again", code="format") from error
+    with parquet_file(path) as file:
+        _check_names(file.schema_arrow.names, path)
+        rows = file.read().to_pylist()
     return [{name: "" if value is None else str(value) for name, value in row.items()} for row in rows]
 
 
@@ -231,17 +214,9 @@ def correlation_table(found: Sequence[GroupCorrelation], title: str, level: floa
 
 @dataclass(frozen=True)
 class CorrelateOptions:
-    """Options of ``synthlang correlate`` (see ``probes.correlate``).
+    """Options of ``synthlang correlate``, which ``probes.correlate`` explains.
 
-    Attributes:
-        x: The first column.
-        y: The second column.
-        by: Columns that form groups with separate coefficients.
-        block: Columns that form blocks. Only rows with equal values in these columns are compared.
-        cluster: Columns that mark dependent rows. None selects ``cell``, if the tables have this column. An empty tuple
-            treats rows as independent.
-        kinds: Names of the coefficients: spearman, kendall, pearson.
-        level: Confidence level of the intervals.
+    ``cluster`` is empty if rows are independent. None selects ``cell``, if the tables have this column.
     """
 
     x: str
@@ -256,16 +231,7 @@ class CorrelateOptions:
     def of(
         x: str, y: str, by: str | None, block: str | None, cluster: str | None, kind: str, level: float
     ) -> CorrelateOptions:
-        """Return the options, parsed from the texts of the command line.
-
-        Args:
-            x: The first column.
-            y: The second column.
-            by: Comma-separated columns that form groups (default: none).
-            block: Comma-separated columns that form blocks (default: none).
-            cluster: Comma-separated columns that mark dependent rows, or ``none`` (default: ``cell``, if present).
-            kind: Comma-separated coefficients.
-            level: Confidence level of the intervals, between 0 and 1.
+        """Return the options, parsed from the arguments of ``probes.correlate``.
 
         Raises:
             InputError: A coefficient is unknown or none is named, ``level`` is out of range, ``x`` and ``y`` are the
@@ -307,18 +273,8 @@ def correlate_command(
 ) -> list[GroupCorrelation]:
     """Print and return the correlations, and write them to ``out`` (JSON) and ``figure`` (SVG), if given.
 
-    The result has a correlation for each group and coefficient (see ``correlations``).
-
-    Args:
-        files: Tables in CSV or Parquet.
-        options: The columns, the coefficients and the level of the intervals.
-        out: The JSON file, or None.
-        figure: The SVG file, or None.
-
-    Raises:
-        InputError: A file is not a table, a column is missing, no row has numbers in both columns, or the name of
-            ``figure`` does not end in ``.svg``.
-        DiskError: ``out`` or ``figure`` cannot be written.
+    The result has a correlation for each group and coefficient (see ``correlations``). The arguments and the errors are
+    those of ``probes.correlate``. The name of ``figure`` must end in ``.svg``.
     """
     if figure is not None and figure.suffix.lower() != ".svg":
         reason = f"{figure.name!r} does not end in .svg"
@@ -335,9 +291,6 @@ def correlate_command(
     reasons |= {"an earlier file has the same row": table.doubles} if table.doubles else {}
     for reason, count in reasons.items():
         say(f"rows left out, {reason}: {count:,}")
-    if table.alike:
-        why = f"kept because no column {CELL} shows whether they are the same measurement"
-        say(f"rows equal to a row of an earlier file, {why}: {table.alike:,}")
     # cells of different studies may have the same name
     cluster = (FILE, *cluster) if cluster and len(files) > 1 and FILE not in cluster else cluster
     found = correlations(rows, options, cluster)
@@ -352,17 +305,11 @@ def correlate_command(
         write_json(out, {**columns, **counts, "correlations": [one.to_json() for one in found]})
         say(f"written: {out}")
     if figure is not None:
-        _write_figure(figure, rows, options, found)
+        title = " × ".join(options.block)
+        with atomic_file(figure, "w") as handle:
+            handle.write(standalone_svg(scatter(options.x, options.y, _panels(rows, options, found), title)))
         say(f"written: {figure}")
     return found
-
-
-def _write_figure(
-    figure: Path, rows: Sequence[Row], options: CorrelateOptions, found: Sequence[GroupCorrelation]
-) -> None:
-    svg = standalone_svg(scatter(options.x, options.y, _panels(rows, options, found), " × ".join(options.block)))
-    with atomic_file(figure, "w") as handle:
-        handle.write(svg)
 
 
 def correlations(rows: Sequence[Row], options: CorrelateOptions, cluster: Names) -> list[GroupCorrelation]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -48,15 +48,7 @@ def data_of_study(study: Path, size: str | None, overrides: Sequence[str] = ()) 
 def list_data(names: Sequence[str], study: Path | None, size: str | None, to: Path) -> list[Item]:
     """Print a table of data sets, and return them.
 
-    Args:
-        names: Names of the catalogue (default: all, or those of the study).
-        study: A study whose data sets are added.
-        size: ``paper`` or ``lab`` (default: the size in the name of the study).
-        to: The folder of data.
-
-    Raises:
-        InputError: A name is unknown, the study cannot be read, or the record of the folder is damaged. The size is
-            unknown, is ``tiny`` without a study, or is given for a study in a file.
+    The arguments and the errors are those of ``probes.list_data``.
     """
     names, size = _chosen(names, study, size)
     found = list_sets(names, to, size=size) if names or study is None else []
@@ -73,65 +65,29 @@ def list_data(names: Sequence[str], study: Path | None, size: str | None, to: Pa
     if found:
         console.print(table)
     missing = [item for item in found if not item.is_here]
-    for item in missing:
-        if item.lacks:
-            console.print(f"{item.name}: {item.state}: {item.fault}", soft_wrap=True, markup=False, highlight=False)
-    for item in missing if names else ():
-        if item.get != "fetch":
-            console.print(left_line(item), soft_wrap=True, markup=False, highlight=False)
+    lines = [f"{item.name}: {item.state}: {item.fault}" for item in missing if item.lacks]
+    lines += [left_line(item) for item in missing if names and item.get != "fetch"]
     fetched = [item for item in missing if item.get == "fetch"]
     cost = f"{total(downloads(fetched))} to download, {total(item.origin.disk for item in fetched)} on disk"
-    console.print(
-        f"{plural(len(found), 'data set')}, {len(missing)} missing, of which {len(fetched)} can be fetched ({cost})",
-        highlight=False,
-        soft_wrap=True,
-    )
+    told = f"{plural(len(found), 'data set')}, {len(missing)} missing, of which {len(fetched)} can be fetched ({cost})"
+    for line in (*lines, told):
+        console.print(line, soft_wrap=True, markup=False, highlight=False)
     return found
 
 
-@dataclass(frozen=True)
-class FetchOptions:
-    """Options of a fetch.
-
-    Attributes:
-        to: The folder of data.
-        source: Mirror in place of the sources: a folder, or an address.
-        keep_downloads: True to keep the downloads, which then serve as a mirror.
-        steps: False to leave out the steps after the download.
-        workers: Number of worker processes of the steps.
-    """
-
-    to: Path
-    source: str | None = None
-    keep_downloads: bool = False
-    steps: bool = True
-    workers: int = 1
-
-
 def fetch_data(
-    names: Sequence[str], study: Path | None, size: str | None, options: FetchOptions, ask: bool
+    names: Sequence[str], study: Path | None, size: str | None, to: Path, ask: bool, **options: Any
 ) -> list[str]:
     """Fetch data sets, and return the names of the new data sets.
 
-    If all data sets are already in the folder, a line is printed.
-
-    Args:
-        names: Names of the catalogue.
-        study: A study whose data sets are added.
-        size: ``paper`` or ``lab`` (default: the size in the name of the study).
-        options: Folder, mirror and steps of the fetch.
-        ask: True to show the cost and request consent first. If consent is refused, the result is empty.
-
-    Raises:
-        InputError: Neither a name nor a study is given, a name is unknown, the study cannot be read, a data set cannot
-            be fetched, or with ``ask`` there is no terminal. The size is unknown, is ``tiny`` without a study, or is
-            given for a study in a file.
+    If all data sets are already in the folder, a line is printed. The arguments and the errors are those of
+    ``probes.fetch_data``.
     """
     if not names and study is None:
         raise InputError("no data set is named", hint="give names, or a study with --for STUDY", code="missing")
     names, size = _chosen(names, study, size)
-    written = fetch(names, size=size, confirm=_ask if ask else None, **vars(options))
-    if not written and all(item.is_here for item in list_sets(names, options.to, size=size)):
+    written = fetch(names, size=size, to=to, confirm=_ask if ask else None, **options)
+    if not written and all(item.is_here for item in list_sets(names, to, size=size)):
         Console(stderr=True).print(f"nothing to fetch: {plural(len(names), 'data set')}, all there", highlight=False)
     return written
 
@@ -139,14 +95,7 @@ def fetch_data(
 def check_data(names: Sequence[str], to: Path) -> bool:
     """Check data sets in a folder, print a line about each data set, and return True if all are undamaged and readable.
 
-    If the folder has no data set, the result is True.
-
-    Args:
-        names: Names of the catalogue (default: all data sets that are in the folder).
-        to: The folder of data.
-
-    Raises:
-        InputError: A name is unknown, or the record of the folder is damaged.
+    The arguments and the errors are those of ``probes.check_data``.
     """
     console, found = Console(), check(names, to)
     for one in found:

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from pretrain.model_push import model_repository
 from probes.report.archive import without_place, without_places
 from probes.report.files import HTML, report_files
+from probes.results.columns import parquet_file
 from probes.results.schema import MEASUREMENTS
 from probes.stages.done import damage, kept_of
 from probes.stages.kinds import RUN_STAGES
@@ -42,18 +43,18 @@ TITLE, DESCRIPTION = 59, 150
 """Largest number of characters of the title and of the description of a collection."""
 PARTIAL = "--partial uploads the rest"
 PUBLIC = (
-    "format",
-    "name",
-    "title",
-    "fingerprint",
-    "config",
-    "settings",
-    "environment",
-    "axes",
-    "seconds",
-    "dropped",
+    *("format", "name", "title", "fingerprint", "config", "settings", "environment", "axes", "seconds", "dropped"),
     "examples",
 )
+FILES = {
+    f"`{RESULTS}`": "a row for each task, seed and cell: SUP, ZS, Δ, alignment",
+    f"`{MEASURES}`": "a row for each measure of a probe and for each perplexity",
+    f"`{MEASUREMENTS}`": "all numbers in one table, with units and ranges",
+    f"`{HTML}`": "the report, with tables and figures beside it",
+    f"`{OWN_FILE}`": "the settings, which `synthlang study` runs again",
+    f"`{STUDY}`": "cells, labels, fingerprints of all stages, seconds, versions",
+}
+"""File of the repository of results → its content, for the card."""
 OF_CELL = ("name", "labels", "overrides", "status", "stages", "keys")
 """Published keys of a cell in study.json, where PUBLIC has those of a study. Other keys hold paths and logs."""
 
@@ -118,9 +119,10 @@ def publication(folder: Path, to: str, partial: bool = False) -> Publication:
     results = f"{owner}/{prefix}-results"
     names = {model.run.name: _model_name(owner, prefix, model) for model in models}
     about = _study_section(record, results)
+    tables = [markdown_table(("axis", "label"), list(one.labels.items())) if one.labels else "" for one in models]
     repositories = [
-        model_repository(model.run, names[model.run.name], [("Study", about + _labels_table(model))])
-        for model in models
+        model_repository(model.run, names[model.run.name], [("Study", about + table)])
+        for model, table in zip(models, tables, strict=True)
     ]
     repositories.append(_results(folder, record, results, [(names[one.run.name], one) for one in models], left_out))
     title = record.get("title") or record["name"]
@@ -182,13 +184,8 @@ def _names(to: str, record: Mapping[str, Any]) -> tuple[str, str]:
         is_named = re.search(rf"(?<![A-Za-z0-9]){re.escape(scale)}(?![A-Za-z0-9])", name)
         prefix = _slug(name if is_named else f"{name}-{scale}")
         if not prefix:
-            hint = "name a prefix, as OWNER/PREFIX"
-            raise InputError(
-                f"the study's name {name!r} has no letter (A–Z) or digit for a repository",
-                "--to",
-                hint=hint,
-                code="format",
-            )
+            reason = f"the study's name {name!r} has no letter (A–Z) or digit for a repository"
+            raise InputError(reason, "--to", hint="name a prefix, as OWNER/PREFIX", code="format")
     if (over := len(f"{owner}/{prefix}-results") + KEY - LONGEST) > 0:
         reason = (
             f"{owner}/{prefix} is {plural(over, 'character')} too long, because a repository adds a longer ending and "
@@ -222,10 +219,6 @@ def _study_section(record: Mapping[str, Any], results: str) -> str:
     )
 
 
-def _labels_table(model: PublishedModel) -> str:
-    return markdown_table(("axis", "label"), list(model.labels.items())) if model.labels else ""
-
-
 # --- results
 
 
@@ -250,7 +243,9 @@ def _results(
     files: dict[str, Content] = {
         "README.md": card.encode(),
         OWN_FILE: write_yaml(_own_file(record)).encode(),
-        STUDY: _json(_public(record)),
+        STUDY: (
+            json.dumps(_public(record), sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        ).encode(),
         **tables,
         **{name: folder / name for name in sorted(report)},
     }
@@ -263,13 +258,11 @@ def _table(path: Path) -> Content:
     Raises:
         InputError: The file is missing or cannot be read as Parquet.
     """
-    hint = "start the study again, which writes its tables"
     if not path.is_file():
+        hint = "start the study again, which writes its tables"
         raise InputError("is missing", path, hint=hint, code="missing")
-    try:
-        table = pq.read_table(path)
-    except (pa.ArrowException, OSError) as error:
-        raise InputError("cannot be read as a table", path, hint=hint, code="damaged") from error
+    with parquet_file(path) as file:
+        table = file.read()
     if "source" not in table.column_names:
         return path
     sources = table["source"].to_pylist()
@@ -289,10 +282,6 @@ def _public(record: Mapping[str, Any]) -> dict[str, Any]:
     return dict(without_places({**found, "store": STAGES, "cells": cells}))
 
 
-def _json(value: Any) -> bytes:
-    return f"{json.dumps(value, sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False)}\n".encode()
-
-
 def _own_file(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of the study as the content of a file for ``synthlang study``.
 
@@ -309,10 +298,7 @@ def _card(
     left_out: Sequence[str],
 ) -> str:
     title = record.get("title") or record["name"]
-    configs = [
-        card_config("results", {"train": RESULTS}, default=True),
-        card_config("measures", {"train": MEASURES}),
-    ]
+    configs = [card_config("results", {"train": RESULTS}, default=True), card_config("measures", {"train": MEASURES})]
     rows = pq.read_metadata(folder / RESULTS).num_rows
     header = card_header(configs, pretty_name=title, rows=rows, tags=["synthlang"])
     about = (
@@ -326,7 +312,7 @@ def _card(
         ("", code_block(code, "python")),
         *([("Left out", "\n".join(f"- {what}" for what in left_out))] if left_out else []),
         ("Models", _models_table(models)),
-        ("Files", markdown_table(("file", "content"), list(_described().items()))),
+        ("Files", markdown_table(("file", "content"), list(FILES.items()))),
         ("How to reproduce it", f"{code_block(again, 'sh')}\n\n{_environment(record)}"),
     ]
     return write_card(title, header, sections)
@@ -341,17 +327,6 @@ def _models_table(models: Sequence[tuple[str, PublishedModel]]) -> str:
         for name, model in models
     ]
     return markdown_table(("model", *axes), rows)
-
-
-def _described() -> dict[str, str]:
-    return {
-        f"`{RESULTS}`": "a row for each task, seed and cell: SUP, ZS, Δ, alignment",
-        f"`{MEASURES}`": "a row for each measure of a probe and for each perplexity",
-        f"`{MEASUREMENTS}`": "all numbers in one table, with units and ranges",
-        f"`{HTML}`": "the report, with tables and figures beside it",
-        f"`{OWN_FILE}`": "the settings, which `synthlang study` runs again",
-        f"`{STUDY}`": "cells, labels, fingerprints of all stages, seconds, versions",
-    }
 
 
 def _environment(record: Mapping[str, Any]) -> str:

@@ -15,7 +15,6 @@ from probes.study.record import STUDY
 from synthlang.errors import InputError
 from synthlang.export import data_set_repository
 from synthlang.hub_upload import Repository, Uploaded, hub, size_of, tried, upload
-from synthlang.progress import Say
 from synthlang.wording import plural
 
 MANIFEST = "manifest.json"
@@ -23,45 +22,23 @@ MANIFEST = "manifest.json"
 
 
 def push(
-    folder: Path,
-    repo: str | None,
-    to: str | None,
-    say: Say,
-    public: bool = False,
-    partial: bool = False,
-    dry_run: bool = False,
-    api: Any | None = None,
+    folder: Path, repo: str | None, to: str | None, public: bool = False, partial: bool = False, dry_run: bool = False
 ) -> list[str]:
     """Upload a study, a run or a data set to the hub, and return the addresses of its repositories.
 
-    For a study, the address of its collection comes last. With ``dry_run``, the list is empty.
-
-    Args:
-        folder: A study, a data set folder of derive, a finished run, or one export of a run.
-        repo: The name of the repository (OWNER/NAME). It is required for all folders but a study.
-        to: OWNER or OWNER/PREFIX of the repositories of a study. It is required for a study, and an error for any other
-            folder.
-        say: Function that receives lines of text for the user.
-        public: True to make new repositories public.
-        partial: True to leave out unfinished cells, damaged models and models without weights of a study.
-        dry_run: True to list the files of the upload with their sizes, without use of the network.
-        api: Object used in place of ``huggingface_hub.HfApi``.
-
-    Raises:
-        InputError: The names do not fit the folder, the folder is unfinished or damaged, or the upload fails.
+    The arguments, the result and the errors are those of ``probes.push``.
     """
     if (folder / STUDY).is_file():
         plan = _study_plan(folder, repo, to, partial)
-        return _said(plan, say) if dry_run else _pushed(plan, not public, say, api)
+        if not dry_run:
+            return _pushed(plan, not public)
+        print(*_planned(plan), sep="\n")
+        return []
     repository = _repository(folder, repo, to, partial)
     if dry_run:
-        for line in _lines(repository):
-            say(line)
+        print(*_lines(repository), sep="\n")
         return []
-    done = upload(repository, not public, api)
-    if done.deleted:
-        say(_deletions(done))
-    return [done.address]
+    return [_uploaded(repository, not public).address]
 
 
 def _study_plan(folder: Path, repo: str | None, to: str | None, partial: bool) -> Publication:
@@ -102,18 +79,15 @@ def _command(folder: Path) -> str:
     return f"synthlang push {shlex.quote(str(folder))}"
 
 
-def _said(plan: Publication, say: Say) -> list[str]:
-    """List the repositories, their files and the parts that are left out, and return an empty list."""
+def _planned(plan: Publication) -> Iterator[str]:
+    """Yield lines on the repositories of a study, their files and the parts that are left out."""
     for repository in plan.repositories:
-        for line in _lines(repository):
-            say(line)
+        yield from _lines(repository)
     models = plural(len(plan.repositories) - 1, "model")
-    say(f"collection {plan.title!r} of {plan.owner}: {models} and the results")
-    for what in plan.left_out:
-        say(f"left out: {what}")
+    yield f"collection {plan.title!r} of {plan.owner}: {models} and the results"
+    yield from (f"left out: {what}" for what in plan.left_out)
     size = decimal(sum(repository.size for repository in plan.repositories))
-    say(f"repositories: {len(plan.repositories)}, of {size} together; nothing was uploaded")
-    return []
+    yield f"repositories: {len(plan.repositories)}, of {size} together; nothing was uploaded"
 
 
 def _lines(repository: Repository) -> Iterator[str]:
@@ -125,11 +99,15 @@ def _lines(repository: Repository) -> Iterator[str]:
         yield f"  other files on the hub that match {pattern} are deleted in the same commit"
 
 
-def _deletions(done: Uploaded) -> str:
-    return f"{done.address}: deleted files of an earlier version: {', '.join(done.deleted)}"
+def _uploaded(repository: Repository, private: bool, api: Any | None = None) -> Uploaded:
+    """Upload a repository, and print the files of an earlier version that were deleted."""
+    done = upload(repository, private, api)
+    if done.deleted:
+        print(f"{done.address}: deleted files of an earlier version: {', '.join(done.deleted)}")
+    return done
 
 
-def _pushed(plan: Publication, private: bool, say: Say, api: Any | None) -> list[str]:
+def _pushed(plan: Publication, private: bool) -> list[str]:
     """Upload all repositories, models first, and return their addresses and that of the collection.
 
     Files that the hub already has are skipped, so an interrupted push can be repeated.
@@ -137,15 +115,12 @@ def _pushed(plan: Publication, private: bool, say: Say, api: Any | None) -> list
     Raises:
         InputError: An upload fails.
     """
-    hf: Any = hub() if api is None else api
-    addresses = []
+    hf, addresses = hub(), []
     for number, repository in enumerate(plan.repositories, start=1):
-        done = upload(repository, private, hf)
+        done = _uploaded(repository, private, hf)
         is_changed = done.added or done.deleted
         what = f"uploaded {len(done.added)} of {plural(len(repository.files), 'file')}" if is_changed else "unchanged"
-        say(f"[{number}/{len(plan.repositories)}] {done.address}: {what}")
-        if done.deleted:
-            say(_deletions(done))
+        print(f"[{number}/{len(plan.repositories)}] {done.address}: {what}")
         addresses.append(done.address)
     place = f"hub collection {plan.title!r} of {plan.owner}"
     return [*addresses, tried(lambda: _joined(plan, private, hf), place)]

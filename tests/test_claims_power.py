@@ -52,7 +52,7 @@ CASES = [
 def test_as_many_models_decide_four_samples_of_five(relation, margin, mean, spread):
     asked = region(relation, margin)
     needed = models_needed(of(mean, spread, 4), asked)
-    assert needed is not None and 2 < needed < 60
+    assert 2 < needed < 60
     draws, one, found = (
         np.random.default_rng(7).normal(mean, spread, (ROUNDS, int(needed))),
         of(mean, spread, int(needed)),
@@ -88,14 +88,14 @@ def test_sides_that_are_not_paired_need_more():
     welch, paired = difference(left, right), difference(left, replicates([2.0, 4.5, 1.5]))
     assert welch is not None and paired is not None
     few, many = models_needed(paired, region("greater")), models_needed(welch, region("greater"))
-    assert few is not None and many is not None and few < many < MOST
+    assert few < many < MOST
 
 
 def test_what_cannot_be_decided_or_is_not_known():
     assert models_needed(of(0.0, 1.0, 5), region("greater")) == math.inf  # the truth would be at the end
     assert models_needed(of(1.0, 100.0, 5), region("greater")) == math.inf
-    assert models_needed(replace(of(1.0, 1.0, 5), standard_error=0.0), region("greater")) is None
-    assert models_needed(replace(of(1.0, 1.0, 5), standard_error=None), region("greater")) is None
+    assert needed(replace(of(1.0, 1.0, 5), standard_error=0.0), region("greater")) is None
+    assert needed(replace(of(1.0, 1.0, 5), standard_error=None), region("greater")) is None
 
 
 @pytest.mark.parametrize(("relation", "margin", "mean", "spread"), [case for case in CASES if case[2]])
@@ -113,7 +113,7 @@ def test_the_ends_belong_to_the_interval_of_the_effect_size(relation, margin, me
         if relation == "equivalent" and abs(mean) < margin:
             moved = math.copysign(max(0.0, math.copysign(1, mean) * moved), mean)  # not beyond the centre
         assert number == (models_needed(of(moved, spread, 6), asked) if delta > 0 else math.inf)
-    assert found.fewest <= (models_needed(ours, asked) or 0) <= found.most
+    assert found.fewest <= models_needed(ours, asked) <= found.most
 
 
 # --- of a claim ---

@@ -217,7 +217,7 @@ def test_refusals(study, hub, tmp_path):
     (study / "report.json").unlink()
     assert refused(probes.push, study, to="me") == ("study", "missing")
     (study / "results.parquet").write_bytes(b"PAR1")
-    assert refused(probes.push, study, to="me", partial=True) == ("results.parquet", "damaged")
+    assert refused(probes.push, study, to="me", partial=True) == ("results.parquet", "format")
     (study / "results.parquet").unlink()
     assert refused(probes.push, study, to="me", partial=True) == ("results.parquet", "missing")
     (study / "study.json").write_text(json.dumps({"name": "x"}))

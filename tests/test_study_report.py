@@ -22,8 +22,8 @@ from probes.report.figures import FIGURES_OF_MANY
 from probes.report.folder import write_report
 from probes.report.numbers import entry_text
 from probes.report.scores import scores_of
-from probes.results.intervals import interval_within
 from probes.results.labels import axis_titles, is_of_languages, is_seed, layout_of, numbers_of, short_key
+from probes.results.measures import interval_within
 from probes.results.views import MEASURES, RESULTS
 from probes.statistics import Interval
 from probes.study.cells import expand

@@ -16,7 +16,7 @@ Over more than RESAMPLED conditions, interval and p are those of ``clustered``.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import atanh, isfinite, nan, tanh
@@ -89,7 +89,9 @@ def correlation_of(claim: Correlate, results: Results) -> Comparison:
         return Comparison(what, why=f"{made.conditions}, and with fewer than {FEWEST} nothing is decided")
     ours = Interval(nan if found.r is None else found.r, found.low, found.high, found.clusters, LEVEL)
     lost, alone = len(pairs) - len(known), max(len(one) - len(of) for one, of in zip(sides, shared, strict=True))
-    said = [made.numbers, found.reason, found.no_interval, *_left_out(lost, alone)]
+    said = [made.numbers, found.reason, found.no_interval]
+    said += [f"{plural(lost, 'pair')} left out, not a number"] if lost else []
+    said += [f"{plural(alone, 'condition')} left out, which not all points have"] if alone else []
     outcome = outcome_of_correlation(None if found.r is None else ours, found.p, _expected(claim))
     p = DECIDED if found.p is None else found.p
     p = 1.0 if outcome == "inconclusive" and p <= DECIDED else p  # its interval contains 0
@@ -98,14 +100,6 @@ def correlation_of(claim: Correlate, results: Results) -> Comparison:
         what, ours, outcome, "conditions", made.one_model, found.p,
         p if towards else 1.0, 1.0 if towards else p, said="; ".join(filter(None, said)),
     )  # fmt: skip
-
-
-def _left_out(lost: int, alone: int) -> Iterator[str]:
-    """Yield texts about ``lost`` pairs without numbers, and ``alone`` conditions that not all points have."""
-    if lost:
-        yield f"{plural(lost, 'pair')} left out, not a number"
-    if alone:
-        yield f"{plural(alone, 'condition')} left out, which not all points have"
 
 
 def _expected(claim: Correlate) -> Relation:
@@ -289,29 +283,15 @@ def _one_measurement(measured: Sequence[Mapping[ModelFingerprints, tuple[float, 
     for number, one in enumerate(measured):
         for model in one:
             of_model.setdefault(model, []).append(number)
-    links: list[set[tuple[int, int]]] = [set() for _ in measured]
+    links = []
     for first, second in {pair for numbers in of_model.values() for pair in combinations(numbers, 2)}:
-        both = measured[first].keys() & measured[second].keys()
-        if any(all(measured[first][model][side] == measured[second][model][side] for model in both) for side in (0, 1)):
-            links[first].add((first, second))
-            links[second].add((first, second))
-    return connected_groups(links)
-
-
-def connected_groups(collections: Sequence[Collection[Hashable]]) -> list[int]:
-    """Return for each collection the number of the first collection that is connected to it by common items.
-
-    >>> connected_groups([{"a"}, {"b"}, {"a", "c"}, {"c"}, ()])
-    [0, 1, 0, 0, 4]
-    """
-    names = {name: number for number, name in enumerate({name for one in collections for name in one})}
-    ends = [(number, len(collections) + names[name]) for number, one in enumerate(collections) for name in one]
-    size = len(collections) + len(names)
-    rows, columns = np.array(ends, np.int64).reshape(-1, 2).T
-    graph = coo_array((np.ones(len(ends), np.int8), (rows, columns)), (size, size))
-    first: dict[int, int] = {}
-    components = connected_components(graph, directed=False)[1][: len(collections)].tolist()
-    return [first.setdefault(component, number) for number, component in enumerate(components)]
+        one, other = measured[first], measured[second]
+        both = one.keys() & other.keys()
+        if any(all(one[model][side] == other[model][side] for model in both) for side in (0, 1)):
+            links.append((first, second))
+    rows, columns = np.array(links, np.int64).reshape(-1, 2).T
+    graph = coo_array((np.ones(len(links), np.int8), (rows, columns)), (len(measured), len(measured)))
+    return [int(number) for number in connected_components(graph, directed=False)[1]]
 
 
 def outcome_of_correlation(ours: Interval | None, p: float | None, relation: Relation) -> Outcome:

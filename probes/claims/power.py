@@ -89,17 +89,14 @@ def needed(ours: Estimate, expected: Region, tests: int = 1) -> Needed | None:
     centre = abs(sum(ends) / 2 - end) if len(ends) > 1 and inside else math.inf  # beyond it the other end is nearer
     means = (end + side * min(delta * ours.standard_error, centre) for delta in (far, near))
     fewest, most = (models_needed(replace(ours, mean=mean), expected, tests) for mean in means)
-    assert fewest is not None and most is not None, "the spread is known"
     return Needed(fewest, most if near > 0 else math.inf)
 
 
-def models_needed(ours: Estimate, expected: Region, tests: int = 1) -> float | None:
+def models_needed(ours: Estimate, expected: Region, tests: int = 1) -> float:
     """Return the fewest models with 80 % power for the effect size of ``ours``, or infinity for more than MOST.
 
-    The arguments are as for ``power``. The number is None if the spread is not known.
+    The arguments are as for ``power``.
     """
-    if not ours.has_spread:
-        return None
     numbers = range(2, MOST + 1)
     place = bisect_left(numbers, POWER, key=lambda models: power(ours, expected, models, tests))
     return numbers[place] if place < len(numbers) else math.inf

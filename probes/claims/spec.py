@@ -53,25 +53,7 @@ _Entry = TypeVar("_Entry", bound="ClaimEntry")
 
 @dataclass(frozen=True)
 class Quantity:
-    """A number to look up in results.
-
-    Attributes:
-        where: Axis → label. ``task`` is the name of a task of the study. Other axes may have any label.
-        measure: The name of the measure. The scores are ``parent``, ``sup``, ``zs``, ``delta``, ``mixed FIELD`` and
-            ``mixed`` (the mean over fields). The alignments are ``alignment_all``, ``alignment_dictionary`` and
-            ``alignment_held_out`` (means of both directions), and ``alignment_forward`` (all words, from the source
-            language). ``probe:PATH`` is a measure of a probe.
-        average: Axis → labels to average over, all of which must be measured. An empty list averages over all measured
-            labels.
-        layer: The layer of a measure that has several layers (default: the last layer). It is a number, ``first``,
-            ``middle``, ``last``, or ``best`` for the layer with the largest value. ``lower``, ``upper`` and ``mean``
-            are means over the lower half, the upper half and all layers. With ``each``, the layer is one more axis of
-            the conditions.
-        fallback_measure: The measure to read where ``measure`` was not measured.
-        exclude_axes: Axes that a cell must not have.
-        curve: The summary of the measure over the steps of pretraining: its ``area``, its ``final`` value, or the steps
-            to a threshold (see probes/results/curves.py). None reads the value at the selected checkpoint.
-    """
+    """A number to look up in results. The attributes are the keys of ``ClaimSide``, which explains them."""
 
     where: Mapping[str, str]
     measure: str

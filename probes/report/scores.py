@@ -14,9 +14,8 @@ from probes.claims.estimates import over_models
 from probes.report.data import FAILED, Study
 from probes.report.figures import FigureBudget
 from probes.report.numbers import Badge, Entry
-from probes.results.intervals import interval_within
 from probes.results.labels import Layout, axes_that_set, is_of_languages, layout_of, settings_of
-from probes.results.measures import TOKENS_PER_WORD
+from probes.results.measures import TOKENS_PER_WORD, interval_within
 from probes.results.read import columns_of, distinct, is_score, labels_of
 from probes.results.scores import PERPLEXITY, SCORES
 from probes.statistics import Interval, mean_of, numbers_among

@@ -13,7 +13,7 @@ from probes.report.numbers import Entry, where_bounds
 from probes.report.page import Section, Table
 from probes.report.scores import Column, Material, by_rows
 from probes.results.curves import CurveSummary, Summary, Threshold, summary
-from probes.results.intervals import interval_within
+from probes.results.measures import interval_within
 from probes.results.read import columns_of
 from probes.statistics import Interval
 from synthlang.config import parse

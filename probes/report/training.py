@@ -17,9 +17,8 @@ from probes.report.figures import FigureBudget, curves
 from probes.report.numbers import bounds, number, where_bounds
 from probes.report.page import Block, Figures, Folded, Paragraph, Section, Table
 from probes.report.scores import FAILED_TRAINING, Material, axis_columns, by_rows, grouped
-from probes.results.intervals import interval_within
 from probes.results.labels import settings_of
-from probes.results.measures import PERPLEXITIES
+from probes.results.measures import PERPLEXITIES, interval_within
 from probes.results.read import columns_of, distinct, labels_of
 from probes.results.scores import PERPLEXITY
 from probes.statistics import Interval, numbers_among

@@ -87,9 +87,7 @@ class Tables:
         """Yield the measurements of the pretrainings, alignments and probes in ``done``, cell by cell."""
         for cell in self._cells:
             stages = self._of_cell[cell.name]
-            yield from _of_probe(cell, stages, PRETRAIN, perplexity_values(self._perplexities(cell, done)))
-            yield from _of_probe(cell, stages, PRETRAIN, self._logged_perplexities(cell, done))
-            yield from _of_probe(cell, stages, PRETRAIN, self._readings(cell, done))
+            yield from _of_probe(cell, stages, PRETRAIN, self._of_pretraining(cell, done))
             if (alignment := _alignment(cell, stages)) is not None and alignment in done:
                 yield from _of_probe(cell, stages, ALIGNMENT, alignment_values(self._aligned(cell, alignment)))
             for name in cell.probes:
@@ -141,28 +139,20 @@ class Tables:
         known: dict[str, float] = self._read[key]
         return known
 
-    def _logged_perplexities(self, cell: Cell, done: Collection[str]) -> list[Value]:
-        """Return the perplexities at the named steps of the pretraining of a cell.
+    def _of_pretraining(self, cell: Cell, done: Collection[str]) -> Iterator[Value]:
+        """Yield the perplexities and the tokenizer statistics of the pretraining of a cell.
 
-        The list is empty if the pretraining is missing or unfinished.
+        Nothing is yielded if the pretraining is missing or unfinished.
         """
         key = self._of_cell[cell.name].get("pretrain")
         if cell.pretrain is None or key is None or key not in done:
-            return []
+            return
+        yield from perplexity_values(self._perplexities(cell, done))
         known = (key, cell.pretrain.checkpoints)  # runs with equal keys may name other steps
         if known not in self._logged:
             self._logged[known] = list(logged_perplexities(self._store.path("pretrain", key), cell.pretrain))
-        return self._logged[known]
-
-    def _readings(self, cell: Cell, done: Collection[str]) -> list[Value]:
-        """Return the tokenizer statistics of the pretraining of a cell.
-
-        The list is empty if the pretraining is missing or unfinished.
-        """
-        key = self._of_cell[cell.name].get("pretrain")
-        if cell.pretrain is None or key is None or key not in done:
-            return []
-        return list(reading_values(self._json("pretrain", key, DONE), cell.pretrain))
+        yield from self._logged[known]
+        yield from reading_values(self._json("pretrain", key, DONE), cell.pretrain)
 
     def _transfer(self, key: str) -> dict[str, Any]:
         if key not in self._read:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from probes.measures.table import PROBES
 from probes.measures.words.declared import ALIGNMENT as ALIGNMENT_TREE
 from probes.results.declared import ANY, AT_LEAST_ZERO, COEFFICIENT, SHARE, Measure, Range, Tree, Value, find, values_in
 from probes.results.scores import ALIGNMENTS, DIGITS, PERPLEXITY_MEASURE, score_measure
+from probes.statistics import Interval, mean_interval
 from probes.study.config import OF_RUNS
 
 ALIGNMENT, PRETRAIN = OF_RUNS
@@ -142,3 +144,14 @@ def range_of(name: str) -> Range | None:
     """
     measure = measure_of(name)
     return None if measure is None else measure.within
+
+
+def interval_within(values: Sequence[float], name: str) -> Interval:
+    """Return the 95 % t interval of some values [n], with the range of the score or measure ``name``.
+
+    The interval is that of ``mean_interval``. Without a known range, ``within`` is None.
+
+    Raises:
+        InputError: There are no values, or NaN or infinity is among them.
+    """
+    return replace(mean_interval(values), within=range_of(name))

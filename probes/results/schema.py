@@ -26,12 +26,8 @@ class Labels:
     def _key(self) -> frozenset[tuple[str, str]]:
         return frozenset(self.mapping.items())
 
-    @cached_property
-    def _hash(self) -> int:
-        return hash(self._key)
-
     def __hash__(self) -> int:
-        return self._hash
+        return hash(self._key)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Labels) and self._key == other._key

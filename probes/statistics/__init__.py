@@ -5,12 +5,11 @@ Every random draw depends on an explicit key, so reports are reproducible in eve
 
 from probes.statistics.correlation_values import COEFFICIENTS
 from probes.statistics.correlation_values import Kind as CorrelationKind
-from probes.statistics.correlations import EXACT_ARRANGEMENTS, Correlation, correlation
+from probes.statistics.correlations import Correlation, correlation
 from probes.statistics.intervals import (
     BOOTSTRAP_ROUNDS,
     Floats,
     Interval,
-    Score,
     alignment_interval,
     bootstrap_difference,
     bootstrap_metric,
@@ -25,7 +24,6 @@ from probes.statistics.paired import TEST_ROUNDS, Correction, PairedTest, correc
 __all__ = [
     "BOOTSTRAP_ROUNDS",
     "COEFFICIENTS",
-    "EXACT_ARRANGEMENTS",
     "TEST_ROUNDS",
     "Correction",
     "Correlation",
@@ -33,7 +31,6 @@ __all__ = [
     "Floats",
     "Interval",
     "PairedTest",
-    "Score",
     "alignment_interval",
     "bootstrap_difference",
     "bootstrap_metric",
