@@ -23,7 +23,7 @@ from probes.study.executors.slurm_options import read_options
 from probes.study.gc import Collected, collect, delete_unused, stores_of
 from probes.study.options import StudyOptions, sized
 from probes.study.plan import plan
-from probes.study.record import LOGS, STUDY
+from probes.study.record import LOGS, STUDY, log_name
 from probes.study.runner import StudyRun
 from synthlang import catalogue
 from synthlang.catalogue import SIZES, TINY, names, run_folder
@@ -69,7 +69,6 @@ def run_study(name: Path, out: Path | None, options: StudyOptions, overrides: li
             with _naming_tiny(config, overrides):
                 run.check_cells()
         return run
-    run.check_places()
     check_cost(run, name)
     _say_other_sources(run, sized(name, options.size))
     study, out = run.study, run.folder
@@ -95,7 +94,7 @@ def _say_failed(console: Console, run: StudyRun, out: Path) -> None:
     """Print the errors of the first FAILED failed cells, and the number of further failed cells."""
     failed = [cell for cell in run.cells if cell.status == "failed"]
     for cell in failed[:FAILED]:
-        _say(console, f"failed {cell.name}: {cell.error} (log: {out / LOGS / cell.log_name})", "red")
+        _say(console, f"failed {cell.name}: {cell.error} (log: {out / LOGS / log_name(cell.name)})", "red")
     if len(failed) > FAILED:
         _say(console, f"… and {len(failed) - FAILED} more, whose logs are in {out / LOGS}", "red")
 

@@ -12,7 +12,7 @@ import yaml
 from pretrain.run import open_run
 from probes.results.collect import Tables
 from probes.study.gc import collect, delete_unused, size_of
-from probes.study.record import named_stages, registered
+from probes.study.record import registered
 from probes.study.stage_folders import stages_read
 from synthlang.files import read_json, write_json
 from synthlang.store import Store
@@ -77,7 +77,8 @@ def all_files(folder: Path) -> set[Path]:
 
 
 def edited(folder: Path, **changes: Any) -> None:
-    write_json(folder / "study.json", {**read_json(folder / "study.json"), **changes})
+    path = folder / "study.json"
+    write_json(path, {**(read_json(path) if path.exists() else {}), **changes})
 
 
 def pending(folder: Path, **more: Any) -> None:
@@ -309,25 +310,10 @@ def test_a_stage_that_somebody_works_on_stays(tmp_path):
 
 # --- stages that a study names by a path ---
 
-PLACES: dict[str, Any] = {
-    "model": lambda path: {"config": {"model": path}},
-    "target_model": lambda path: {"config": {"tasks": {"pos": {"target_model": f"../x/{path}"}}}},
-    "start": lambda path: {"config": {"pretrain": {"start": {"model": f"{path}/export/en"}}}},
-    "axis": lambda path: {"config": {"grid": {"product": {"model": ["mbert", path]}}}},
-    "base file": lambda path: {"settings": {"probes": {"d": {"distances": {"before": {"a": path}}}}}},
-    "override": lambda path: {"cells": [{"keys": {}, "stages": {}, "overrides": {"probes.c.model2": path}}]},
-    "link": lambda path: {"reads": [Path(path).name]},
-}
 
-
-def naming(folder: Path, other: Path, place: str, stage: Path) -> None:
-    """A study in ``folder``, in the store of ``other``, that names a stage and makes none.
-
-    Its record is of an earlier version, which wrote no stage graph.
-    """
-    plain = {**read_json(other / "study.json"), "config": {}, "settings": {}, "reads": [], "cells": []}
-    del plain["parents"]
-    write_json(folder / "study.json", {**plain, **PLACES[place](f"store/{stage.name}")})
+def naming(folder: Path, other: Path, stage: Path) -> None:
+    """A study in ``folder``, in the store of ``other``, that names a stage and makes none."""
+    edited(folder, **{**read_json(other / "study.json"), "config": {}, "reads": [stage.name], "cells": []})
     with registered(Store(stage.parent), folder):
         pass
 
@@ -340,9 +326,9 @@ def test_a_run_that_a_study_names_is_used(tmp_path):
     own.mkdir()
     (own / "config.yaml").write_text(yaml.safe_dump({"model": f"elsewhere/{run.name}/export/en"}))
     assert kinds(delete_unused([tmp_path / "a"], dry_run=True)) == KINDS
-    for place, stage in (*((place, run) for place in PLACES), ("model", own)):
-        naming(tmp_path / "b", tmp_path / "a", place, stage)
-        assert kinds(delete_unused([tmp_path / "a"], dry_run=True)) == ["alignment", "transfer"], place
+    for stage in (run, own):
+        naming(tmp_path / "b", tmp_path / "a", stage)
+        assert kinds(delete_unused([tmp_path / "a"], dry_run=True)) == ["alignment", "transfer"], stage
         shutil.rmtree(tmp_path / "b")
     assert kinds(delete_unused([tmp_path / "a"])) == KINDS and not run.exists()
 
@@ -352,8 +338,8 @@ def test_the_recorded_graph_leads_from_a_named_stage_to_what_it_is_made_of(tmp_p
     stages = study(tmp_path / "a", TWO)
     run = of_kind(stages - study(tmp_path / "a"), "pretrain")
     named = f"adjust-{'1' * 16}"
-    naming(tmp_path / "b", tmp_path / "a", "model", run)
-    edited(tmp_path / "b", config={}, reads=[named], parents={named: [run.name]})
+    naming(tmp_path / "b", tmp_path / "a", run)
+    edited(tmp_path / "b", reads=[named], parents={named: [run.name]})
     assert kinds(delete_unused([tmp_path / "a"], dry_run=True)) == ["alignment", "transfer"]
     edited(tmp_path / "b", reads=[])
     assert kinds(delete_unused([tmp_path / "a"], dry_run=True)) == KINDS, "a graph alone names nothing"
@@ -362,7 +348,7 @@ def test_the_recorded_graph_leads_from_a_named_stage_to_what_it_is_made_of(tmp_p
 @made_up
 def test_weights_that_a_study_names_stay_and_the_command_says_so(tmp_path, monkeypatch, capsys):
     run = of_kind(study(tmp_path / "a"), "pretrain")
-    naming(tmp_path / "b", tmp_path / "a", "model", run)
+    naming(tmp_path / "b", tmp_path / "a", run)
     assert command(monkeypatch, "gc", tmp_path / "a", "--keep", "results") == 0
     said = capsys.readouterr().out
     assert "freed 0 bytes of 0 runs; 1 run kept because studies name them by path (b)" in said
@@ -384,6 +370,4 @@ def test_what_only_a_base_file_or_a_link_names_is_in_the_record(tmp_path, monkey
     data = {**FULL, "model": str(tmp_path / "store" / names[2]), "tasks": {"pos": {}}, "probes": {}, "grid": grid}
     del data["pretrain"], data["source"]
     assert stages_read(graph_of(data, tmp_path / "study.yaml")[1]) == names
-    assert named_stages({"config": {}, "cells": [], "reads": names, "parents": {}}) == set(names)
-    assert named_stages({"config": {}, "cells": []}) == set()  # a study of an earlier version
     assert stages_read(graph_of(FULL)[1]) == []

@@ -204,7 +204,6 @@ def test_one_value_has_one_label_wherever_it_stands():
 WRONG_AXES: list[tuple[dict[str, Any], str, str]] = [
     ({"product": {"objectiv.layers": [1]}}, "product.objectiv.layers", "unknown"),
     ({"product": {"objective.alpha": [1]}}, "product.objective.alpha", "unknown"),
-    ({"product": {B: [1.0, 10.0, 10.0]}}, f"product.{B}", "duplicate"),
     ({"zip": {A: [0, 1], B: [5]}}, "zip", "conflict"),
     ({"product": {A: []}}, f"product.{A}", "empty"),
     ({"product": {A: 1}}, f"product.{A}", "type"),
@@ -213,8 +212,6 @@ WRONG_AXES: list[tuple[dict[str, Any], str, str]] = [
     ({"product": {A: {"x": {B: 1}}}}, f"product.{A}", "type"),
     ({"product": {"o": {"MLM": {"objective.kind": 1}}}}, "product.o.MLM.objective.kind", "unknown"),
     ({"product": {"o": {"": {A: 1}}}}, "product.o", "empty"),
-    ({"product": {"o": {"a\tb": {A: 1}}}}, "product.o", "format"),
-    ({"product": {"pretrain..seed": [1]}}, "product.pretrain..seed", "format"),
     *(
         (dict[str, Any]({part: {name: {"x": {A: 1}}}}), f"{part}.{name}", "conflict")
         for name in RESERVED
@@ -231,7 +228,6 @@ def test_wrong_axes(values, place, code):
 WRONG_ENTRIES: list[tuple[dict[str, Any], str, str]] = [
     ({"exclude": [{B: 1}]}, f"grid.exclude.0.{B}", "unknown"),
     ({"exclude": [{A: 0}, {"objective": "XLM"}]}, "grid.exclude.1.objective", "unknown"),
-    ({"exclude": [{}]}, "grid.exclude.0", "empty"),
     ({"include": [{"objective": "XLM"}]}, "grid.include.0.objective", "unknown"),
     ({"include": [{"objective": {"X": {A: 1}, "Y": {A: 2}}}]}, "grid.include.0.objective", "range"),
     ({"include": [{"task": {"x": {A: 1}}}]}, "grid.include.0.task", "conflict"),
@@ -240,11 +236,10 @@ WRONG_ENTRIES: list[tuple[dict[str, Any], str, str]] = [
 
 
 def test_labels_are_suggested_only_for_an_axis_that_can_have_labels():
-    """Not for a key of a label, and not for a reserved name."""
+    """Not for a key of a label."""
     axes: list[tuple[dict[str, Any], bool]] = [
         ({"x": [1]}, True),
         ({"x": {"a": {"foo": 1}}}, False),
-        ({RESERVED[0]: [1]}, False),
         ({"foo.x": [1]}, False),
     ]
     for product, can in axes:

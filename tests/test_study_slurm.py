@@ -33,6 +33,15 @@ def test_where_nothing_can_be_submitted_one_line_says_so(tmp_path, slurm, start,
         start()
 
 
+def running(start, *options, keys="a"):
+    """An executor that has sent a task for each letter of ``keys``."""
+    executor = start(*options)
+    for key in keys:
+        executor.submit(PlainTask(key))
+    wait(executor)
+    return executor
+
+
 # --- sending ---
 
 
@@ -106,10 +115,7 @@ def test_a_full_disk_is_no_fault_of_the_options(start, monkeypatch):
 
 
 def test_records_become_outcomes(slurm, start):
-    executor = start()
-    for key in "ab":
-        executor.submit(PlainTask(key))
-    wait(executor)
+    executor = running(start, keys="ab")
     record(executor, "a", "1_0")
     record(executor, "b", "1_1", error="that cannot be")
     ended = wait(executor)
@@ -120,9 +126,7 @@ def test_records_become_outcomes(slurm, start):
 
 def test_a_job_that_is_gone_without_a_record_has_failed(slurm, start, monkeypatch):
     monkeypatch.setitem(PATIENCE, "FAILED", 0.0)
-    executor = start()
-    executor.submit(PlainTask("a"))
-    wait(executor)
+    executor = running(start)
     executor.log_path("1").write_text("x" * 20_000 + "srun: error: Killed\n")
     slurm.end("1", "FAILED")
     outcome = wait(executor)["a"]
@@ -134,9 +138,7 @@ def test_a_job_that_is_gone_without_a_record_has_failed(slurm, start, monkeypatc
 @pytest.mark.parametrize("state", ["COMPLETED", None])
 def test_a_record_may_come_late(slurm, start, state):
     """A disk of another machine shows it after the queue has let the job go; without accounting too."""
-    executor = start()
-    executor.submit(PlainTask("a"))
-    wait(executor)
+    executor = running(start)
     slurm.end("1", state)
     assert wait(executor) == {}
     record(executor, "a", "1")
@@ -144,9 +146,7 @@ def test_a_record_may_come_late(slurm, start, state):
 
 
 def test_without_an_answer_of_the_controller_nothing_is_concluded(slurm, start):
-    executor = start()
-    executor.submit(PlainTask("a"))
-    wait(executor)
+    executor = running(start)
     slurm.end("1", "FAILED")
     slurm.go_away()
     notes = []
@@ -155,9 +155,7 @@ def test_without_an_answer_of_the_controller_nothing_is_concluded(slurm, start):
 
 
 def test_jobs_that_slurm_lost_are_sent_again_but_not_for_ever(slurm, start):
-    executor = start("requeues=2")
-    executor.submit(PlainTask("a"))
-    wait(executor)
+    executor = running(start, "requeues=2")
     for number, state in enumerate(["PREEMPTED", "NODE_FAIL", "PREEMPTED"], start=1):
         assert executor.jobs["a"] == str(number)
         slurm.end(str(number), state)
@@ -172,24 +170,16 @@ def test_jobs_that_slurm_lost_are_sent_again_but_not_for_ever(slurm, start):
 
 
 def test_a_restarted_runner_takes_its_jobs_over(slurm, start):
-    before = start()
-    for key in "ab":
-        before.submit(PlainTask(key))
-    wait(before)
+    before = running(start, keys="ab")
     before.close()
-    after = start()
-    for key in "abc":
-        after.submit(PlainTask(key))
-    wait(after)
+    after = running(start, keys="abc")
     assert slurm.sent == 2  # c alone
     record(after, "b", "1_1")
     assert wait(after)["b"].error is None
 
 
 def test_a_job_that_ended_badly_while_nobody_watched_is_sent_again(slurm, start):
-    before = start()
-    before.submit(PlainTask("a"))
-    wait(before)
+    before = running(start)
     record(before, "a", "1", error="no")
     slurm.end("1", "FAILED")
     after = start()
@@ -199,9 +189,7 @@ def test_a_job_that_ended_badly_while_nobody_watched_is_sent_again(slurm, start)
 
 
 def test_a_retry_is_a_new_job_though_the_old_one_is_still_leaving(slurm, start):
-    executor = start()
-    executor.submit(PlainTask("a"))
-    wait(executor)
+    executor = running(start)
     record(executor, "a", "1", error="no")
     assert wait(executor)["a"].error == "no"
     assert "1" in slurm.queue()
@@ -213,9 +201,7 @@ def test_a_retry_is_a_new_job_though_the_old_one_is_still_leaving(slurm, start):
 
 
 def test_a_silent_queue_after_a_restart_sends_nothing_twice(slurm, start):
-    before = start()
-    before.submit(PlainTask("a"))
-    wait(before)
+    running(start)
     after = start()
     slurm.go_away()
     after.submit(PlainTask("a"))

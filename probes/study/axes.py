@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import PurePath
 from typing import Any
-from unicodedata import category
 
 from pretrain.config import PretrainConfig
 from probes.results.labels import short_key
@@ -128,23 +127,18 @@ def _text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def check_axis(part: str, axis: str, values: Any) -> None:
-    """Raise InputError if an axis is not a valid axis of ``part``, which is ``product`` or ``zip``.
+def check_axis(axis: str, values: Any) -> None:
+    """Raise InputError if an axis has no values, or neither a list under a known key nor labels.
 
-    An axis must have values, and its values must be a list under a known key, or labels (see ``check_named_axis``). A
-    value may be repeated in ``zip`` only.
+    Labels are checked by ``check_named_axis``.
     """
     if isinstance(values, dict):
         check_named_axis(axis, values)
     else:
-        check_key(axis, (axis,), is_axis=True)
+        check_key(axis, (axis,))
         if not isinstance(values, list):
             hint = "put the value in square brackets"
             raise InputError(f"must be a list, not {show_value(values)}", keys=(axis,), hint=hint, code="type")
-        twice = [text for text, count in Counter(map(_text, values)).items() if count > 1]
-        if twice and part == "product":  # In zip, a value may be combined with several values of another axis.
-            reason = f"the value {twice[0]} is repeated"
-            raise InputError(reason, keys=(axis,), hint="write each value once", code="duplicate")
     if not values:
         raise InputError("the axis has no values", keys=(axis,), hint="give at least one value", code="empty")
 
@@ -152,8 +146,8 @@ def check_axis(part: str, axis: str, values: Any) -> None:
 def check_named_axis(axis: str, labels: Mapping[Any, Any]) -> None:
     """Raise InputError if a named axis has a wrong name, or a label with a wrong name or wrong changes.
 
-    The name must not be empty, reserved, dotted or a key of a cell. Labels must be distinct, not empty and without
-    control characters. The changes of a label must be a mapping from keys of a cell to values.
+    The name must not be reserved, dotted or a key of a cell. Labels must be distinct and not empty. The changes of a
+    label must be a mapping from keys of a cell to values.
     """
     if is_key(axis):
         hint = "write a list of values, or choose a name for the axis that is not a key"
@@ -161,8 +155,6 @@ def check_named_axis(axis: str, labels: Mapping[Any, Any]) -> None:
     if "." in axis:
         hint = "choose a name without a dot"
         raise InputError("the name of an axis with labels has a dot", keys=(axis,), hint=hint, code="format")
-    if not axis.strip():
-        raise InputError("an axis has no name", hint="give the axis a name", code="empty")
     if axis in RESERVED:
         reason = f"{axis!r} is reserved for a column of the results"
         raise InputError(reason, keys=(axis,), hint="choose another name for the axis", code="conflict")
@@ -174,9 +166,6 @@ def check_named_axis(axis: str, labels: Mapping[Any, Any]) -> None:
         keys = (axis, str(label))
         if not str(label).strip():
             raise InputError("a label is empty", keys=(axis,), hint="write a text for the label", code="empty")
-        if any(category(sign) == "Cc" for sign in str(label)):
-            reason = f"the label {label!r} has a control character"
-            raise InputError(reason, keys=(axis,), hint="remove this character", code="format")
         if not isinstance(changes, dict):
             hint = "write dotted keys with values, as in {pretrain.steps: 100}"
             raise InputError(f"must be a mapping, not {show_value(changes)}", keys=keys, hint=hint, code="type")
@@ -184,22 +173,19 @@ def check_named_axis(axis: str, labels: Mapping[Any, Any]) -> None:
             check_key(str(key), (*keys, str(key)))
 
 
-def check_key(key: str, keys: Sequence[str], is_axis: bool = False) -> None:
+def check_key(key: str, keys: Sequence[str]) -> None:
     """Raise InputError if a dotted key cannot be a key of a cell.
 
-    The first part must be a known section (KNOWN_ROOTS), and no part may be empty. The keys ``source`` and ``model``
-    have no further parts. Keys inside a section are not looked up.
+    The first part must be a known section (KNOWN_ROOTS). The keys ``source`` and ``model`` have no further parts. Keys
+    inside a section are not looked up.
 
     Args:
         key: The dotted key.
-        keys: The place of the key in the grid.
-        is_axis: True for an axis, which could also be a name with labels.
+        keys: The place of the key in the grid. It has one part for an axis, which could also be a name with labels.
     """
     parts = key.split(".")
     if parts[0] not in KNOWN_ROOTS:
-        raise InputError("unknown key", keys=keys, hint=_hint(parts, is_axis), code="unknown")
-    if not all(parts):
-        raise InputError("a part of the dotted key is empty", keys=keys, hint="remove the extra dot", code="format")
+        raise InputError("unknown key", keys=keys, hint=_hint(parts, len(keys) == 1), code="unknown")
     if parts[0] in ("source", "model") and len(parts) > 1:
         reason = f"{parts[0]} is one value and has no key {parts[1]!r}"
         raise InputError(reason, keys=keys, hint=f"write {parts[0]} alone", code="unknown")
@@ -212,6 +198,5 @@ def _hint(parts: list[str], is_axis: bool) -> str:
     near = get_close_matches(parts[0], AXIS_ROOTS, 1)
     if near and len(parts) > 1:
         return f"did you mean {'.'.join([*near, *parts[1:]])}?"
-    named = is_axis and len(parts) == 1 and parts[0].strip() and parts[0] not in RESERVED
-    labels = "write labels with their keys, as in {LABEL: {KEY: VALUE}}, or " if named else ""
+    labels = "write labels with their keys, as in {LABEL: {KEY: VALUE}}, or " if is_axis and len(parts) == 1 else ""
     return f"{did_you_mean(parts[0], AXIS_ROOTS)}{labels}start the key with one of {', '.join(AXIS_ROOTS)}"

@@ -49,32 +49,6 @@ def setting_of(error: InputError, place: Place, point: GridPoint) -> Setting | N
     return None
 
 
-def check_task(
-    name: str, own: Mapping[str, Any], common: Mapping[str, Any], assigned_to_all: Mapping[Keys, Any]
-) -> None:
-    """Check that a task has a kind (key ``task``), and that it overrides no setting in ``assigned_to_all``.
-
-    Args:
-        name: Name of the task in the study.
-        own: Settings of this task.
-        common: Settings that all tasks share.
-        assigned_to_all: Settings of all tasks to which a task must not give another value: keys → value.
-
-    Raises:
-        InputError: The task has no kind, or overrides a setting in ``assigned_to_all``.
-    """
-    if "task" not in own and "task" not in common:
-        hint = f"{did_you_mean(name, list(TASKS))}set this key to one of {', '.join(TASKS)}"
-        reason = f"is missing, and {name!r} is not the name of a task"
-        raise InputError(reason, keys=("tasks", name, "task"), hint=hint, code="missing")
-    leaves = _leaves(own)
-    for keys, value in assigned_to_all.items():
-        if any(place[: len(keys)] == keys and (place, leaf) != (keys, value) for place, leaf in leaves.items()):
-            hint = f"set tasks.{name}.{'.'.join(keys)} instead"
-            reason = f"tasks.{name} overrides this key"
-            raise InputError(reason, keys=("transfer", *keys), hint=hint, code="no_effect")
-
-
 def _leaves(value: Any, keys: Keys = ()) -> dict[Keys, Any]:
     """Flatten nested mappings: path of keys → value. An empty mapping is a value."""
     if not (isinstance(value, Mapping) and value):
@@ -113,10 +87,8 @@ class CellBuilder:
         self._bases: dict[str, dict[str, Any]] = {}
         self._runs: dict[str, PretrainConfig | None] = {}
         self._parsed: dict[tuple[type[pydantic.BaseModel], str], Any] = {}
-        self._common: dict[Keys, Any] = {}
-        for assignment in assignments:
-            if assignment.startswith("transfer."):
-                self._common |= _leaves(override({}, [assignment])["transfer"])
+        common = (assignment for assignment in assignments if assignment.startswith("transfer."))
+        self._assigned = {keys for one in common for keys in _leaves(override({}, [one])["transfer"])}
 
     def cell(self, point: GridPoint) -> Cell:
         """Return the cell of a combination of the grid.
@@ -215,8 +187,11 @@ class CellBuilder:
         if not draft.default_task:
             own = self._data(draft, ("tasks", name))
             own = {"task": name, **own} if name in TASKS else own
-            check_task(name, own, data, self._common)
-            self._check_base(name, own, draft)
+            if "task" not in own and "task" not in data:
+                hint = f"{did_you_mean(name, list(TASKS))}set this key to one of {', '.join(TASKS)}"
+                reason = f"is missing, and {name!r} is not the name of a task"
+                raise InputError(reason, keys=("tasks", name, "task"), hint=hint, code="missing")
+            self._check_common(name, own, draft)
             data, place = merged(data, own), ("tasks", name)
         if draft.sections["target_model",] is not None and data.get("target_model") is None:
             data = {**data, "target_model": CellModel.TARGET.value}
@@ -229,14 +204,22 @@ class CellBuilder:
             data = {**data, "language": found}
         return self._parse(TransferConfig, data, place, point)
 
-    def _check_base(self, name: str, own: Mapping[str, Any], draft: Draft) -> None:
-        """Raise InputError if a base file of a task overrides a key of ``transfer`` that the study sets."""
+    def _check_common(self, name: str, own: Mapping[str, Any], draft: Draft) -> None:
+        """Raise InputError if a task overrides a key of ``transfer`` that the study sets for all tasks.
+
+        The study itself may set the key for the task, unless an assignment sets it for all tasks. A base file may not.
+        The key ``task`` is checked for an assignment only, because the name of a task may be its task.
+        """
         common, section = draft.sections["transfer",], draft.sections["tasks", name]
         assert common is not None and section is not None, "only sections that the cell has are read"
-        given = common.data(lambda _: {})
-        leaves = {keys: value for keys, value in _leaves(given).items() if keys and not section.sets(*keys)}
-        leaves.pop(("task",), None)  # the name of a task may be its task
-        check_task(name, own, given, leaves)
+        leaves = _leaves(own)
+        for keys, value in _leaves(common.data(lambda _: {})).items():
+            if not keys or (keys not in self._assigned and (keys == ("task",) or section.sets(*keys))):
+                continue
+            if any(place[: len(keys)] == keys and (place, leaf) != (keys, value) for place, leaf in leaves.items()):
+                hint = f"set tasks.{name}.{'.'.join(keys)} instead"
+                reason = f"tasks.{name} overrides this key"
+                raise InputError(reason, keys=("transfer", *keys), hint=hint, code="no_effect")
 
     def _probe(self, name: str, draft: Draft, point: GridPoint, run: PretrainConfig | None) -> ProbeConfig:
         data = self._data(draft, ("probes", name))

@@ -143,7 +143,7 @@ def _expanded(study: StudyConfig, path: Path | None, assignments: Sequence[str])
     keys = StageKeys()
     _check_distinct(cells, keys, len(points) - len(study.grid.include))
     _check_labels(points)
-    cells = _distinctly_named(cells, points, study)
+    cells = _distinctly_named(cells, points)
     _contain(study, cells, keys)
     return cells
 
@@ -289,20 +289,16 @@ def _check_labels(points: list[GridPoint]) -> None:
             raise InputError(reason, keys="grid", hint=hint, code="duplicate")
 
 
-def _distinctly_named(cells: list[Cell], points: list[GridPoint], study: StudyConfig) -> list[Cell]:
+def _distinctly_named(cells: list[Cell], points: list[GridPoint]) -> list[Cell]:
     """Return the cells with distinct names.
 
-    A shared name is replaced by the full name, which includes the axes. Cells that still share a name are numbered.
+    A shared name is replaced by the full name, which includes the axes.
     """
     count = Counter(cell.name for cell in cells)
-    full = [point.full_name or study.name for point in points]
-    names = [name if count[cell.name] > 1 else cell.name for cell, name in zip(cells, full, strict=True)]
-    twice, number = Counter(names), Counter[str]()
-    for i, name in enumerate(names):
-        if twice[name] > 1:
-            number[name] += 1
-            names[i] = f"{name} ({number[name]})"
-    return [replace(cell, name=name) for cell, name in zip(cells, names, strict=True)]
+    return [
+        replace(cell, name=point.full_name) if count[cell.name] > 1 else cell
+        for cell, point in zip(cells, points, strict=True)
+    ]
 
 
 def selected(cells: Sequence[Cell], only: Sequence[str]) -> set[str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar
 
-from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
+from pydantic import Field, PrivateAttr, ValidationInfo, field_validator
 
 from probes.claims.papers import read_claims, read_tables
 from probes.results.curves import Threshold
@@ -105,14 +105,6 @@ class StudyConfig(StrictModel):
     grid: GridConfig = GridConfig()
     """Axes and cells (default: one cell)."""
     _content: str | None = PrivateAttr(default=None)
-
-    @model_validator(mode="after")
-    def _has_cells(self) -> StudyConfig:
-        """Check that a grid has an axis. A study without a grid is one cell."""
-        if "grid" in self.model_fields_set and not (self.grid.product or self.grid.zip or self.grid.include):
-            hint = "add an axis, or write grid: null for a study of one cell"
-            raise InputError("the grid has no axis", keys="grid.product", hint=hint, code="empty")
-        return self
 
     @field_validator("name")
     @classmethod

@@ -122,15 +122,15 @@ class Draft:
 
     def _apply(self, keys: Keys, value: Any) -> None:
         root = keys[0]
+        if len(keys) == 1 and root in (*NAMED, "transfer") and not isinstance(value, dict):
+            hint = "write keys with values, as in {KEY: VALUE}"
+            raise InputError(f"must be a mapping, not {show_value(value)}", hint=hint, code="type")
         if root in self.values:
             if value is not None and not isinstance(value, str):
                 hint = f"write the name of a {root} as a text"
                 raise InputError(f"must be a text, not {show_value(value)}", hint=hint, code="type")
             self.values[root] = value
         elif root in NAMED and len(keys) == 1:
-            if not isinstance(value, dict):
-                hint = "write names with their settings, as in {NAME: {KEY: VALUE}}"
-                raise InputError(f"must be a mapping, not {show_value(value)}", hint=hint, code="type")
             self.sections = {place: section for place, section in self.sections.items() if place[0] != root}
             for name, part in value.items():
                 self._replace((root, str(name)), part, str(name))
@@ -141,9 +141,6 @@ class Draft:
 
     def _change(self, place: Place, keys: Keys, value: Any) -> None:
         if not keys:
-            if place == ("transfer",) and not isinstance(value, dict):
-                hint = "write keys with values, or tasks: {} for no tasks"
-                raise InputError(f"must be a mapping, not {show_value(value)}", hint=hint, code="type")
             self._replace(place, value)
             return
         section = self.sections.get(place)

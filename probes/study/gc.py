@@ -31,7 +31,7 @@ from probes.stages.pretrain import root_of
 from probes.stages.probe import ProbeStage
 from probes.stages.shared_finetunes import left_places
 from probes.study.config import Keep
-from probes.study.record import LIST, STUDY, named_stages, parents_in, read_record, studies_of
+from probes.study.record import LIST, STUDY, read_record, studies_of
 from probes.study.stage_folders import cell_stage, is_folder_name, stages_in
 from synthlang.errors import InputError
 from synthlang.files import TEMPORARY, read_json, remove_leftovers, write_json
@@ -87,13 +87,13 @@ def _users(folders: Iterable[Path], dry_run: bool, keep: str | None = None) -> I
         with nullcontext() if dry_run else store.lock(*LIST):
             listed = {folder.resolve(): read_record(folder, UNNEEDED) for folder in studies_of(root)}
             records = {**listed, **asked}
-            parents = {stage: made_of for record in records.values() for stage, made_of in parents_in(record).items()}
+            parents = {stage: made_of for record in records.values() for stage, made_of in record["parents"].items()}
             users = []
             for folder, record in records.items():
                 policy = keep if keep is not None and folder in asked else record["config"].get("keep", POLICIES[0])
                 ours = folder in listed or _root(folder, record) == root
                 has = _unfinished(record) if ours else {}
-                names = _with_ancestors(named_stages(record), parents, store)
+                names = _with_ancestors(record["reads"], parents, store)
                 users.append(User(folder, folder in asked, policy, has, names))
             yield store, users
 
@@ -263,16 +263,10 @@ def check_weights(stages: Sequence[Stage], done: Collection[str], store: Store) 
             if parent.key not in lost:
                 lost[parent.key] = kept_of(run)
             if _reads_lost(stage, lost[parent.key]):
-                less = ""
-                if isinstance(stage, ProbeStage) and lost[parent.key] == "final":
-                    settings = [] if stage.step is None else [f"probes.{stage.name}.checkpoints to selected"]
-                    if "words" in stage.config.probes:
-                        settings.append(f"probes.{stage.name}.words.checkpoints to false")
-                    less = f", or set {' and '.join(settings)}"
                 raise InputError(
                     f"{stage.label} needs weights that synthlang gc deleted (policy {lost[parent.key]})",
                     run,
-                    hint=f"delete this folder and start the study again, which trains the run anew{less}",
+                    hint="delete this folder and start the study again, which trains the run anew",
                     code="missing",
                 )
 

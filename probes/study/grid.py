@@ -114,7 +114,7 @@ class GridConfig(StrictModel):
         for part, axes in (("product", self.product), ("zip", self.zip)):
             for axis, values in axes.items():
                 try:
-                    check_axis(part, axis, values)
+                    check_axis(axis, values)
                 except InputError as error:
                     raise error.inside(part) from error
         if len({len(values) for values in self.zip.values()}) > 1:
@@ -140,8 +140,8 @@ class GridConfig(StrictModel):
         Other combinations are in the order of the YAML, in which the last axis varies fastest.
 
         Raises:
-            InputError: An entry of exclude or include is empty, or has an unknown axis, key, value or label. An entry
-                of exclude matches no cell, or an entry of include has a malformed label.
+            InputError: An entry of exclude or include has an unknown axis, key, value or label. An entry of exclude
+                matches no cell, or an entry of include is empty or has a malformed label.
         """
         labels = self._labels()
         axes: dict[str, list[Choice]] = {
@@ -168,8 +168,6 @@ class GridConfig(StrictModel):
 
 def _excluded(points: Sequence[GridPoint], axes: Axes, entry: Mapping[str, Any], keys: Sequence[str]) -> set[int]:
     """Return the indices of the points that match every axis of an entry of ``exclude``. ``keys`` is its place."""
-    if not entry:
-        raise InputError("the entry is empty", keys=keys, hint="name an axis, or remove this entry", code="empty")
     wanted = {axis: {choice.label for choice in _named(axes, axis, value, keys)} for axis, value in entry.items()}
     found = {i for i, point in enumerate(points) if all(point.labels[a] in labels for a, labels in wanted.items())}
     if not found:
@@ -220,7 +218,7 @@ def _choice(axes: Axes, axis: str, value: Any, labels: LabelsOfValues, keys: Seq
                 raise InputError(reason, keys=(axis,), hint="write one label with the keys that it sets", code="range")
             check_named_axis(axis, value)
             return labelled(axis, *next(iter(value.items())))
-        check_key(axis, (axis,), is_axis=True)
+        check_key(axis, (axis,))
     except InputError as error:
         raise error.inside(*keys) from error
     return plain(axis, value, labels[axis])
@@ -258,26 +256,21 @@ def with_assignments(data: Mapping[str, Any], assignments: Sequence[str]) -> dic
             continue
         for key in keys:
             value = value[key]
-        if value is None and keys[1] in PARTS and len(place) < 5:  # an axis or a label, but not a key of a label
+        if value is None and keys[1] in PARTS and len(place) == 4:  # a label
             *place, gone = place
             value = _without(gone, place, result)
         result = assigned(result, place, value)
     return result
 
 
-def _without(name: str, place: Sequence[str], data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the mapping at ``place`` without the axis or label ``name``. A missing axis changes nothing.
-
-    Raises:
-        InputError: The axis has no such label.
-    """
-    known = keys_at(place, data)
-    if name not in known and len(place) > 2:
-        labels = [str(label) for label in known]
-        known_labels = f"choose one of {first_few(labels, SHOWN)}" if labels else "remove this assignment"
-        hint = did_you_mean(name, labels) + known_labels
-        raise InputError(f"has no label {name!r}", "--set", keys=place, hint=hint, code="unknown")
-    return {key: of for key, of in known.items() if key != name}
+def _without(label: str, place: Sequence[str], data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the labels of the axis at ``place`` without one label, which must exist."""
+    labels = [str(name) for name in keys_at(place, data)]
+    if label not in labels:
+        choice = f"choose one of {first_few(labels, SHOWN)}" if labels else "remove this assignment"
+        hint = did_you_mean(label, labels) + choice
+        raise InputError(f"has no label {label!r}", "--set", keys=place, hint=hint, code="unknown")
+    return {name: changes for name, changes in keys_at(place, data).items() if str(name) != label}
 
 
 def keys_at(place: Sequence[str], data: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -72,19 +72,9 @@ def _without(place: Place, data: dict[str, Any], base: Mapping[str, Any]) -> dic
     *section, gone = place
     known = [str(name) for name in keys_at(section, base)]
     if gone not in known:
-        similar = did_you_mean(gone, known) if len(known) > 1 else ""
-        names = f"name {'one of ' * (len(known) > 1)}{first_few(known, SHOWN)}, or " if known and section else ""
-        reason, hint = "is null, but the base has nothing of this name to leave out", f"{similar}{names}remove this key"
-        for part in PARTS if place[0] == "grid" and len(place) > 2 else ():
-            there = ("grid", part, *section[2:])
-            if gone in map(str, keys_at(there, base)):
-                reason, hint = (
-                    f"is null, but the base has this name in grid.{part}",
-                    f"write null in grid.{part} instead",
-                )
-            elif len(place) > 3 and isinstance(keys_at(there[:2], base).get(section[2]), list):
-                reason = "is null, but the axis of the base is a list of values, which has no labels to leave out"
-                hint = f"remove this key, or set {'.'.join(there)} to the list of the values to keep"
+        names = f"name one of {first_few(known, SHOWN)}, or " if known and section else ""
+        reason = "is null, but the base has nothing of this name to leave out"
+        hint = f"{did_you_mean(gone, known)}{names}remove this key"
         raise InputError(reason, keys=place, hint=hint, code="unknown")
     left = {name: value for name, value in keys_at(section, data).items() if str(name) != gone}
     whole: dict[str, Any] = assigned(data, section, left)

@@ -10,16 +10,15 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from probes.study.config import StudyConfig
-from probes.study.stage_folders import stages_in
 from synthlang.errors import InputError
-from synthlang.files import LOCK, SAFE_NAME, TEMPORARY, atomic_file, read_json, write_json
+from synthlang.files import LOCK, SAFE_NAME, TEMPORARY, atomic_file, read_json, write_json, writing
 from synthlang.fingerprint import fingerprint
 from synthlang.store import Store
 
@@ -29,7 +28,7 @@ STORE_FORMAT = 3
 STUDY, STUDIES, STAGES, LOGS = "study.json", "studies.json", "stages", "logs"
 ARCHIVED = "kept"
 """Key of the record of an archived study. It keeps its former name, so that earlier archives can be read."""
-KEYS = {"name", "fingerprint", "cells", "seconds", "config", "store"}
+KEYS = {"name", "fingerprint", "cells", "seconds", "config", "store", "parents", "reads"}
 LIST = "studies", "list"
 """Name of the lock on the list of the studies of a store."""
 
@@ -60,11 +59,6 @@ class CellRecord:
     def status(self) -> str:
         """The state of the cell: ``done``, ``failed`` or ``pending``."""
         return "done" if len(self.stages) == len(self.keys) else "failed" if self.error else "pending"
-
-    @property
-    def log_name(self) -> str:
-        """The file name of the log in the folder ``logs`` (see the function ``log_name``)."""
-        return log_name(self.name)
 
     def to_json(self, store: str) -> dict[str, Any]:
         """Return the entry of the cell in study.json. ``store`` is the store relative to the folder of the study."""
@@ -126,24 +120,6 @@ def check_format(record: Mapping[str, Any], path: Path) -> None:
         raise InputError(reason, path, hint=hint, code="format")
 
 
-def parents_in(record: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
-    """Return the stage graph of a study: folder of a stage → folders of its parents.
-
-    It is empty for a record of an earlier version.
-    """
-    return record.get("parents") or {}
-
-
-def named_stages(record: Mapping[str, Any]) -> set[str]:
-    """Return the folders of the stages that a study names by a path."""
-    named = set(record.get("reads") or ())
-    if "parents" not in record:
-        # Earlier versions did not record all of these stages. The settings contain the other paths.
-        overrides = [cell.get("overrides") for cell in record["cells"]]
-        named |= stages_in([record["config"], record.get("settings"), overrides])
-    return named
-
-
 def check_folder(folder: Path, study: StudyConfig) -> dict[str, Any] | None:
     """Return the record of a study in its folder, or None for a new folder. Nothing is written.
 
@@ -177,30 +153,10 @@ def _check_ours(folder: Path, ours: Collection[str], problem: str, hint: str) ->
         raise InputError(problem, folder, hint=hint, code="exists")
 
 
-def check_can_write(folder: Path, what: str, otherwise: str) -> None:
-    """Raise InputError if a folder cannot be made or written. Nothing is written.
-
-    Args:
-        folder: The folder.
-        what: Noun for the content of the folder, for the error.
-        otherwise: Hint of the error.
-    """
-    there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
-    if not there.is_dir():
-        reason = f"{what} cannot be here, because {there} is a file"
-        raise InputError(reason, folder, hint=otherwise, code="exists")
-    if not os.access(there, os.W_OK | os.X_OK):
-        reason = f"{what} cannot be written (no permission, or a read-only file system)"
-        raise InputError(reason, folder, hint=otherwise, code="failed")
-
-
 def check_store(root: Path) -> None:
     """Raise InputError if a path is a file, or a folder with files that is not a store of this version."""
     if (root / STUDIES).exists():
         _studies(root)
-    elif any(root.glob("pretrain-*")):
-        reason = f"is a store of an older format, but this version of synthlang reads format {STORE_FORMAT}"
-        raise InputError(reason, root, hint=OTHER_STORE, code="format")
     else:
         _check_ours(root, (), "is not empty and holds no store", OTHER_STORE)
 
@@ -238,7 +194,7 @@ def registered(store: Store, folder: Path) -> Iterator[None]:
         InputError: The list of studies in the store cannot be read, or has another format.
         DiskError: The list cannot be written.
     """
-    with store.lock(*LIST):
+    with writing(store.root), store.lock(*LIST):
         path = store.root / STUDIES
         names = _studies(store.root) if path.exists() else []
         name = relative(folder, store.root)
@@ -259,8 +215,10 @@ def write_logs(folder: Path, cells: list[CellRecord], gone: Iterable[str] = ()) 
         DiskError: A log cannot be written.
     """
     logs = folder / LOGS
-    wanted = {cell.log_name: f"{cell.error}\n\n{cell.log}".rstrip() + "\n" for cell in cells if cell.status == "failed"}
-    for name in ({log_name(name) for name in gone} | {cell.log_name for cell in cells}) - wanted.keys():
+    wanted = {
+        log_name(cell.name): f"{cell.error}\n\n{cell.log}".rstrip() + "\n" for cell in cells if cell.status == "failed"
+    }
+    for name in ({log_name(name) for name in gone} | {log_name(cell.name) for cell in cells}) - wanted.keys():
         (logs / name).unlink(missing_ok=True)
     if not wanted and logs.is_dir() and not any(logs.iterdir()):
         logs.rmdir()

@@ -37,7 +37,6 @@ from probes.study.record import (
     STAGES,
     STUDY,
     CellRecord,
-    check_can_write,
     check_folder,
     check_store,
     registered,
@@ -183,11 +182,6 @@ class StudyRun:
     def to_do(self) -> list[Stage]:
         """Return the unfinished stages of the chosen cells, parents first."""
         return [stage for key, stage in self.graph.chosen(self.chosen).stages.items() if key not in self.done]
-
-    def check_places(self) -> None:
-        """Raise InputError if the folder of the study or its store cannot be written."""
-        check_can_write(self.folder, "the study", "name another folder with --out")
-        check_can_write(self.store.root, "the store", "name another folder with --store")
 
     def run(self, report: Report = silent, say: Say = unheard) -> ReportPaths:
         """Make every unfinished stage of the chosen cells, then write the report and return its paths.

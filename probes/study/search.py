@@ -69,6 +69,7 @@ class Search:
 
     Attributes:
         store: The store of the stages.
+        points: The combinations of the grid that may be tried, by their sorted labels.
         space: Axis → labels that a trial may have.
     """
 
@@ -88,7 +89,7 @@ class Search:
         if not points:
             hint = "change or remove an entry"
             raise InputError("every combination is excluded", path, keys="grid.exclude", hint=hint, code="empty")
-        self._points = {tuple(sorted(point.labels.items())): point for point in points}
+        self.points = {tuple(sorted(point.labels.items())): point for point in points}
         labels = [point.labels for point in points]
         self.space = {axis: list(dict.fromkeys(found[axis] for found in labels)) for axis in labels[0]}
         if not self.space:
@@ -100,11 +101,6 @@ class Search:
                 code="empty",
             )
         self._pretraining(points[0])
-
-    @property
-    def points(self) -> list[GridPoint]:
-        """The combinations of the grid that may be tried."""
-        return list(self._points.values())
 
     def run(self, stop: Flag, report: Report, say: Say) -> optuna.Study:
         """Try cells until the number of trials or of combinations is reached, and return the record of all trials.
@@ -122,10 +118,9 @@ class Search:
             Stopped: After ``stop`` was set, as by SIGTERM. The stopped trial is continued by the next start.
         """
         trials = self._opened()
-        self.folder.mkdir(parents=True, exist_ok=True)
         with registered(self.store, self.folder):
             pass
-        wanted = min(self.options.trials, len(self._points))
+        wanted = min(self.options.trials, len(self.points))
         while len(tried(trials)) < wanted:
             trials.optimize(lambda trial: self._try(trial, stop, report, say), n_trials=1, catch=(InputError,))
             self.write(trials)
@@ -200,7 +195,7 @@ class Search:
         import optuna
 
         labels = {axis: trial.suggest_categorical(axis, found) for axis, found in self.space.items()}
-        point = self._points.get(tuple(sorted(labels.items())))
+        point = self.points.get(tuple(sorted(labels.items())))
         if point is None:  # The grid excludes this combination.
             raise optuna.TrialPruned
         cell, runs = self._pretraining(point)
@@ -208,10 +203,11 @@ class Search:
         trial.set_user_attr(STAGE, f"pretrain-{runs[-1].key}")
         try:
             for run in runs[:-1]:
-                self._train(run, None, stop, report, "init_from")
+                self._train(run, None, stop, report)
             steps = runs[-1].config.steps
             for step in (*self.options.rungs(steps), steps):
-                perplexity = self._train(runs[-1], step if step < steps else None, stop, report)
+                self._train(runs[-1], step if step < steps else None, stop, report)
+                perplexity = self._perplexity(runs[-1], step)
                 say(f"trial {trial.number}, {cell.name}: perplexity {perplexity:.2f} at step {step} of {steps}")
                 trial.report(perplexity, step)
                 if step < steps and trial.should_prune():
@@ -225,45 +221,49 @@ class Search:
             raise
         return perplexity
 
-    def _train(
-        self, stage: PretrainStage, until: int | None, stop: Flag, report: Report, section: str = "pretrain"
-    ) -> float:
-        """Train a run up to the step ``until``, or to the end for None. Return the perplexity at this step.
-
-        ``section`` is the section of the study that has the settings of the run.
+    def _train(self, stage: PretrainStage, until: int | None, stop: Flag, report: Report) -> None:
+        """Train a run up to the step ``until``, or to the end for None.
 
         Raises:
-            InputError: The run cannot be trained, or its perplexity at this step is missing or not finite.
+            InputError: The run cannot be trained.
             Stopped: After ``stop`` was set.
         """
         from probes.stages.making import make  # imports torch
 
-        parent = f"validation/{stage.config.all_languages[0].name}"
-        log = self.store.path(stage.kind, stage.key) / "metrics.jsonl"
-        at = until or stage.config.steps
+        if is_done(self.store, stage) or (until is not None and self._measured(stage, until) is not None):
+            return
+        stop.until, started = until, time.monotonic()
+        try:
+            with watching(stop):
+                make(stage.reread(self.store), self.store, report)
+            note(self.store, stage, time.monotonic() - started)
+        except Stopped:
+            if stop.is_set:
+                raise
 
-        def found() -> float | None:
-            return next((float(row[parent]) for row in read_metrics(log) if row["step"] == at and parent in row), None)
+    def _measured(self, stage: PretrainStage, step: int) -> float | None:
+        """Return the perplexity of a run at a step, or None if its log has none."""
+        name = f"validation/{stage.config.all_languages[0].name}"
+        rows = read_metrics(self.store.path(stage.kind, stage.key) / "metrics.jsonl")
+        return next((float(row[name]) for row in rows if row["step"] == step and name in row), None)
 
-        if not is_done(self.store, stage) and (until is None or found() is None):
-            stop.until, started = until, time.monotonic()
-            try:
-                with watching(stop):
-                    make(stage.reread(self.store), self.store, report)
-                note(self.store, stage, time.monotonic() - started)
-            except Stopped:
-                if stop.is_set:
-                    raise
-        value = found()
+    def _perplexity(self, stage: PretrainStage, step: int) -> float:
+        """Return the perplexity of a run at a step.
+
+        Raises:
+            InputError: The perplexity is missing or not finite.
+        """
+        value = self._measured(stage, step)
         if value is None:
-            hint = f"set {section}.validation.every to a number above 0, and delete this folder"
+            hint = "set pretrain.validation.every to a number above 0, and delete this folder"
             if stage.config.validation.every:  # without a dev split, or trained earlier without validation
                 language = stage.config.all_languages[0].name
                 hint = f"delete this folder, and give {language} a source with a dev split if it has none"
-            raise InputError(f"{stage.label} has no perplexity at step {at}", log.parent, hint=hint, code="missing")
+            run = self.store.path(stage.kind, stage.key)
+            raise InputError(f"{stage.label} has no perplexity at step {step}", run, hint=hint, code="missing")
         if not math.isfinite(value):
-            hint = f"remove the cause from the study, for example a high {section}.optimizer.learning_rate"
-            raise InputError(f"{stage.label} has the perplexity {value} at step {at}", hint=hint, code="failed")
+            hint = "remove the cause from the study, for example a high pretrain.optimizer.learning_rate"
+            raise InputError(f"{stage.label} has the perplexity {value} at step {step}", hint=hint, code="failed")
         return value
 
     def write(self, trials: optuna.Study) -> None:
@@ -312,7 +312,7 @@ def search_command(
     out = out or run_folder(config).with_name(f"{run_folder(config).name}-search")
     study = read_study(config, overrides)
     search = Search(study, config, out, options)
-    check_not_hidden(search.points, overrides)
+    check_not_hidden([*search.points.values()], overrides)
     with Display() as display, on_sigterm() as stop:
         try:
             found = ranked(tried(search.run(stop, display.report, display.message)))

@@ -31,8 +31,7 @@ def open_executor(name: str, store: Store, folder: Path, machine: Machine, slurm
         from probes.study.executors.local import LocalExecutor
 
         return LocalExecutor(store, machine.workers, machine.threads, machine.devices)
-    if name == "slurm":
-        from probes.study.executors.slurm import SlurmExecutor
+    assert name == "slurm", "StudyOptions.check refuses other executors"
+    from probes.study.executors.slurm import SlurmExecutor
 
-        return SlurmExecutor(store, folder, list(slurm))
-    raise AssertionError(f"StudyOptions.check refuses the executor {name!r}")
+    return SlurmExecutor(store, folder, list(slurm))

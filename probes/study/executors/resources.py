@@ -39,13 +39,7 @@ def cuda_devices() -> list[str]:
 
 def of_cell(report: Report, cell: str) -> Report:
     """Return a progress function that puts the name of a cell before each task, or ``report`` itself for ""."""
-    if not cell:
-        return report
-
-    def named(task: str, done: int, total: int, note: str) -> None:
-        report(f"{cell}: {task}", done, total, note)
-
-    return named
+    return (lambda task, done, total, note: report(f"{cell}: {task}", done, total, note)) if cell else report
 
 
 def machine_of(

@@ -72,20 +72,13 @@ class _Ending:
         self.flag = Flag()
         self.warning = warning
         self.is_warned = False
-        self.requeue: Any = signal.getsignal(
-            signal.SIGUSR2
-        )  # the handler of submitit, which requeues the job and exits
+        self.requeue: Any = signal.getsignal(signal.SIGUSR2)  # submitit's handler, which requeues the job and exits
 
     def warn(self, signum: int, frame: FrameType | None) -> None:
         """Handle SIGUSR2: set the flag, and an alarm in case no training watches the flag."""
         self.flag.set(signum, frame)
         self.is_warned = True
         signal.alarm(max(1, self.warning * 2 // 3))
-
-    def leave_now(self, signum: int, frame: FrameType | None) -> None:
-        """Handle SIGALRM: requeue the job, because no training watched the flag."""
-        del signum
-        self.requeue(signal.SIGUSR2, frame)
 
     def leave(self, outcome: StageOutcome) -> StageOutcome:
         """Exit, or requeue the job after a warning. Return a failed outcome if no requeue is left."""
@@ -106,7 +99,11 @@ def _ending(warning: int) -> Iterator[_Ending]:
     ending = _Ending(warning)
     handlers: dict[int, Any] = {signal.SIGTERM: ending.flag.set}
     if callable(ending.requeue):
-        handlers |= {signal.SIGUSR2: ending.warn, signal.SIGALRM: ending.leave_now}
+        # At the alarm no training has watched the flag, so the job is requeued as it stands.
+        handlers |= {
+            signal.SIGUSR2: ending.warn,
+            signal.SIGALRM: lambda _, frame: ending.requeue(signal.SIGUSR2, frame),
+        }
     before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     try:
         with watching(ending.flag):
