@@ -305,8 +305,6 @@ def _with_bases(path: Path, below: tuple[Path, ...]) -> dict[str, Any]:
         return data
     bases = data.pop(BASE)
     try:
-        if bases == []:
-            raise InputError("must be a name or a list of names, not []", keys=BASE, hint=BASES, code="empty")
         return merged(load_bases(bases, path.parent, (*below, path.resolve())), data)
     except InputError as error:
         raise error.inside(path=path) from error

@@ -10,7 +10,7 @@ names (``form``, ``upos``, …). Large data is a stream of such batches, so memo
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
@@ -225,3 +225,11 @@ def _join(columns: Sequence[Column]) -> Column:
         table = np.asarray([index.setdefault(n, len(index)) for n in column.names], np.int32)
         parts.append(table[column.codes] if len(column.codes) else column.codes)
     return Column(np.concatenate(parts), tuple(index))
+
+
+def count_words(counts: Counter[str], corpus: Corpus) -> None:
+    """Add the number of occurrences of each word form of a batch to ``counts``."""
+    names = corpus.form.names or ()
+    used = np.bincount(corpus.form.codes, minlength=len(names))
+    for code in np.flatnonzero(used).tolist():
+        counts[names[code]] += int(used[code])

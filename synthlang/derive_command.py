@@ -54,14 +54,13 @@ def derive_command(
     """
     _check_options(spec, fields, vocabulary, out)
     options = {"parser": parser, "vocabulary": vocabulary, "counts": counts, "licence": licence}
-    command = rebuild_command(spec, options, fields)
+    command = _rebuild_command(spec, options, fields)
     with Display() as display:
-        job = _Job(spec, parse_language(language), out, command, licence, counts, display)
-        parsing = None if parser is None else _Parsing(parser, cache, workers, display)
+        job = _Job(spec, parse_language(language), out, command, licence, counts, parser, cache, workers, display)
         if is_task(spec):
-            _derive_task(job, parsing, tuple(fields))
+            _derive_task(job, tuple(fields))
             return []
-        source, spoken = _derive_source(job, parsing, vocabulary, workers)
+        source, spoken = _derive_source(job, vocabulary)
     return _first(source, spoken, examples)
 
 
@@ -89,6 +88,9 @@ class _Job:
         command: Command that rebuilds the folder, for the card.
         licence: SPDX id, or None.
         counts: Split or source whose words are counted, or None.
+        parser: Parser that adds trees, or None.
+        cache: Folder of parses, or None for the default.
+        workers: Number of worker processes.
         display: Display of progress and messages.
     """
 
@@ -98,6 +100,9 @@ class _Job:
     command: str
     licence: str | None
     counts: str | None
+    parser: str | None
+    cache: Path | None
+    workers: int
     display: Display
 
     @property
@@ -105,42 +110,32 @@ class _Job:
         """The source whose words are counted, as the user wrote it."""
         return self.spec if self.counts is None or self.counts in NAMES else self.counts
 
-
-@dataclass(frozen=True)
-class _Parsing:
-    """The parser that ``--parser`` names, with its cache, its number of processes and the display of its progress."""
-
-    parser: str
-    cache: Path | None
-    workers: int
-    display: Display
-
-    def of(self, source: Source, language: Language) -> Source:
+    def parsed(self, source: Source) -> Source:
         """Return a source with the trees of the parser, and with its features and lemmas if the source lacks them.
 
-        Features and lemmas are added only if the language needs them.
+        Features and lemmas are added only if the language needs them. Without a parser the source is returned.
 
         Raises:
             InputError: The parser cannot be opened, or has no lemmatizer although the language needs lemmas.
         """
+        if self.parser is None:
+            return source
         from synthlang.parsing import ParsedSource, open_engine
 
         try:
-            engine = open_engine(self.parser, morphology=lacks_morphology(source, language.requires))
+            engine = open_engine(self.parser, morphology=lacks_morphology(source, self.language.requires))
         except InputError as error:
             raise error.inside(path="--parser") from error
         counter = self.display.counter("parse", partial(size_of, source))
         return ParsedSource(source, engine, self.cache, workers=self.workers, report=counter)
 
 
-def _derive_source(
-    job: _Job, parsing: _Parsing | None, vocabulary: str | None, workers: int
-) -> tuple[Source, Language]:
+def _derive_source(job: _Job, vocabulary: str | None) -> tuple[Source, Language]:
     """Derive a source of sentences, and return the opened source and the language bound to its word counts."""
     display = job.display
     opened = with_columns(open_source(job.spec), job.language.requires)
-    _show_files(job.spec, opened, display)
-    source = opened if parsing is None else parsing.of(opened, job.language)
+    _show_files(job, opened)
+    source = job.parsed(opened)
     text, split = _counted(source, job.counts)
     if split is not None:
         display.message(f"words are counted in the split {split}")
@@ -153,7 +148,7 @@ def _derive_source(
         spoken,
         job.out,
         source_name=job.spec,
-        workers=workers,
+        workers=job.workers,
         progress=display.counter(f"derive {spoken.name}", partial(size_of, source)),
         licence=job.licence,
         command=job.command,
@@ -181,14 +176,14 @@ def _show_export(
             job.display.message(f"{SPLITS[split]}: {reason}: {number}")
 
 
-def _derive_task(job: _Job, parsing: _Parsing | None, fields: tuple[str, ...]) -> None:
+def _derive_task(job: _Job, fields: tuple[str, ...]) -> None:
     """Derive a labelled task, write the data set and report the counts of items and changes."""
     display = job.display
     task = with_columns(open_task(job.spec), job.language.requires)
-    _show_files(job.spec, getattr(task, "source", task), display)
+    _show_files(job, getattr(task, "source", task))
     task.field_rows(fields)
-    if parsing is not None:
-        task = ParsedTask(task, lambda source: parsing.of(source, job.language))
+    if job.parser is not None:
+        task = ParsedTask(task, job.parsed)
     text, split = _counted(task.as_source(), job.counts)
     spoken = bind_language(job.language, text, split=split, name=job.counted)
     progress = display.counter("derive", partial(size_of, task))
@@ -207,18 +202,14 @@ def _derive_task(job: _Job, parsing: _Parsing | None, fields: tuple[str, ...]) -
     display.message(f"written: {job.out}")
 
 
-def _show_files(spec: str, source: object, display: Display) -> None:
+def _show_files(job: _Job, source: object) -> None:
     """Report the split of each file of a source or a task."""
     if isinstance(source, FileSource | FileTask):
-        display.message(f"derive {spec}: {source.read_as}")
+        job.display.message(f"derive {job.spec}: {source.read_as}")
 
 
-def rebuild_command(spec: str, options: dict[str, str | None], fields: Sequence[str] = ()) -> str:
-    """Return the command that rebuilds a data set from the language file in the folder of the data set.
-
-    ``spec`` is the source or the task. ``options`` maps names of options to their values, of which None and "" are left
-    out. ``fields`` are the fields of the configuration ``mixed``.
-    """
+def _rebuild_command(spec: str, options: Mapping[str, str | None], fields: Sequence[str]) -> str:
+    """Return the command that rebuilds a data set from the language file in the folder of the data set."""
     words = ["synthlang", "derive", spec, "--language", "language.yaml"]
     for name, value in options.items():
         words += [f"--{name}", value] if value else []

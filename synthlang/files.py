@@ -291,14 +291,14 @@ def read_json(path: Path) -> Any:
         return json_of(path.read_bytes(), path)
 
 
-def json_of(raw: bytes, path: Path, codec: str = "utf-8") -> Any:
-    """Return the JSON value in the bytes of ``path``.
+def json_of(raw: bytes, path: Path) -> Any:
+    """Return the JSON value in the bytes of ``path``, which may begin with a byte order mark.
 
     Raises:
-        InputError: The bytes are not text in ``codec`` or not JSON, or a number or the nesting is too large to read.
+        InputError: The bytes are not UTF-8 or not JSON, or a number or the nesting is too large to read.
     """
     with reading(path):
-        text = raw.decode(codec)
+        text = raw.decode("utf-8-sig")
     return json_value(text, path)
 
 
@@ -315,15 +315,10 @@ def json_value(text: str, path: Path, line: int | None = None) -> Any:
     except json.JSONDecodeError as error:
         reason = f"is not JSON: {error.msg} at column {error.colno}"
         hint = "correct or restore the file" if line is None else "correct this line"
-        if text.startswith("\ufeff"):
-            reason, hint = "begins with a byte order mark", "save the file as UTF-8 without this mark"
         raise InputError(reason, path, line or error.lineno, hint=hint, code="format") from error
-    except ValueError as error:
-        reason = "has a number with thousands of digits"
-        raise InputError(reason, path, line, hint="shorten this number", code="format") from error
-    except RecursionError as error:
-        reason = "has thousands of nested brackets"
-        raise InputError(reason, path, line, hint="reduce the nesting", code="format") from error
+    except (ValueError, RecursionError) as error:
+        reason = "has a number with thousands of digits, or thousands of nested brackets"
+        raise InputError(reason, path, line, hint="shorten this number or reduce the nesting", code="format") from error
 
 
 def lines_of(handle: IO[bytes], path: Path) -> Iterator[tuple[int, str]]:
@@ -454,20 +449,6 @@ def _lock_of(folder: Path) -> Path:
 
 
 @contextmanager
-def claimed(folder: Path) -> Iterator[None]:
-    """Reserve a new folder for this process until the block ends.
-
-    Raises:
-        InputError: The folder exists, another process writes it, or the path has no name.
-        DiskError: The lock of the folder cannot be written.
-    """
-    with only_writer(folder):
-        if folder.exists():
-            raise InputError("exists already", folder, hint="name a new folder", code="exists")
-        yield
-
-
-@contextmanager
 def claimed_folder(folder: Path) -> Iterator[Path]:
     """Reserve a new folder, and yield a temporary folder that becomes this folder (see ``atomic_folder``).
 
@@ -475,5 +456,5 @@ def claimed_folder(folder: Path) -> Iterator[Path]:
         InputError: The folder exists, another process writes it, the path has no name, or a text is not UTF-8.
         DiskError: The folder cannot be written.
     """
-    with claimed(folder), atomic_folder(folder) as temporary:
+    with only_writer(folder), atomic_folder(folder) as temporary:
         yield temporary

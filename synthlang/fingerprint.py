@@ -55,11 +55,9 @@ def git_blob_id(content: Path | bytes) -> str:
         OSError: The file cannot be read.
     """
     size = len(content) if isinstance(content, bytes) else content.stat().st_size
-    digest = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
+    start = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
     with io.BytesIO(content) if isinstance(content, bytes) else content.open("rb") as handle:
-        while block := handle.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
+        return hashlib.file_digest(handle, start.copy).hexdigest()
 
 
 def sha256_file(path: Path) -> str:

@@ -98,11 +98,11 @@ def endpoint() -> str | None:
     return os.environ.get("HF_ENDPOINT") or None
 
 
-def hub(token: str | None = None) -> Any:
-    """Return an ``HfApi`` with ``token``, or by default with the token of ``hf auth login`` or of HF_TOKEN."""
+def hub() -> Any:
+    """Return an ``HfApi`` with the token of ``hf auth login`` or of HF_TOKEN."""
     from huggingface_hub import HfApi
 
-    return HfApi(endpoint=endpoint(), token=token)
+    return HfApi(endpoint=endpoint())
 
 
 def upload(repository: Repository, private: bool = True, api: Any | None = None) -> Uploaded:
@@ -132,7 +132,7 @@ def upload(repository: Repository, private: bool = True, api: Any | None = None)
         new = [path for path, content in repository.files.items() if not _is_same(content, there.get(path))]
         stale = repository.stale(there)
         if new or stale:
-            added = [CommitOperationAdd(path, _given(repository.files[path])) for path in new]
+            added = [CommitOperationAdd(path, repository.files[path]) for path in new]
             deleted = [CommitOperationDelete(path, is_folder=False) for path in stale]
             hf.create_commit(**where, operations=[*added, *deleted], commit_message=repository.note)
         return Uploaded(address, tuple(new), tuple(stale))
@@ -159,10 +159,6 @@ def tried(call: Callable[[], T], place: str) -> T:
 def folder_files(folder: Path) -> dict[str, Content]:
     """Return the files of a folder and its subfolders, by their paths relative to the folder."""
     return {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
-
-
-def _given(content: Content) -> str | bytes:
-    return content if isinstance(content, bytes) else str(content)
 
 
 def _is_same(content: Content, there: Any) -> bool:

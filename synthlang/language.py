@@ -464,11 +464,6 @@ def portable(language: Language) -> tuple[dict[str, Any], dict[str, Path]]:
     return data, files
 
 
-def spec_yaml(language: Language) -> str:
-    """Return the text of the ``language.yaml`` that ``write_spec`` writes."""
-    return write_yaml(portable(language)[0])
-
-
 def write_spec(language: Language, out: Path) -> list[Path]:
     """Write language.yaml into a folder, together with the files named there, and return all paths.
 
@@ -476,9 +471,9 @@ def write_spec(language: Language, out: Path) -> list[Path]:
         OSError: A file that the language names cannot be opened.
         DiskError: A file cannot be written.
     """
-    _, files = portable(language)
+    data, files = portable(language)
     with atomic_file(out / "language.yaml", "w") as handle:
-        handle.write(spec_yaml(language))
+        handle.write(write_yaml(data))
     for name, path in files.items():
         (out / name).parent.mkdir(exist_ok=True)
         with path.open("rb") as source, atomic_file(out / name) as target:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import gzip
 import io
 import os
-import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -71,12 +70,11 @@ def open_packed(path: Path) -> Iterator[io.BufferedReader[Any]]:
             the environment variable LIMIT is not a whole number.
     """
     try:
-        with gzip.open(path) as packed:
-            most = _most(packed)
-            if most is not None and stated_size(path) > most:
-                _count(path, most)
-            with io.BufferedReader(Limited(packed, path, most)) as handle:
-                yield handle
+        most = most_unpacked(path.stat().st_size)
+        if stated_size(path) > most:
+            _count(path, most)
+        with gzip.open(path) as packed, io.BufferedReader(Limited(packed, path, most)) as handle:
+            yield handle
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         if _is_packed(path):
             hint = "download or pack the file again"
@@ -92,14 +90,11 @@ def _is_packed(path: Path) -> bool:
 class Limited(io.RawIOBase):
     """Reader of an open packed file. It raises an InputError after ``most`` unpacked bytes.
 
-    ``packed`` is the open file, and ``path`` the file that the error names. With ``most`` None, no limit applies.
-
-    Attributes:
-        count: Number of bytes that have been unpacked.
+    ``packed`` is the open file, and ``path`` the file that the error names.
     """
 
-    def __init__(self, packed: Any, path: Path, most: int | None) -> None:
-        self._packed, self._path, self.count, self._most = packed, path, 0, most
+    def __init__(self, packed: Any, path: Path, most: int) -> None:
+        self._packed, self._path, self._count, self._most = packed, path, 0, most
 
     def readable(self) -> bool:
         return True
@@ -109,8 +104,8 @@ class Limited(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         count = int(self._packed.readinto(buffer))
-        self.count += count
-        if self._most is not None and self.count > self._most:
+        self._count += count
+        if self._count > self._most:
             raise unpacks_to_more(self._path, self._most)
         return count
 
@@ -157,11 +152,6 @@ def most_unpacked(size: int) -> int:
         InputError: The environment variable LIMIT is not a whole number.
     """
     return max(FREE, _ratio() * size)
-
-
-def _most(packed: Any) -> int | None:
-    about = os.fstat(packed.fileno())
-    return most_unpacked(about.st_size) if stat.S_ISREG(about.st_mode) else None  # None: a pipe
 
 
 def _ratio() -> int:

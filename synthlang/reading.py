@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from synthlang.errors import InputError
 
 if TYPE_CHECKING:  # imports the tokenizers
+    from synthlang.parallel.prepare import Sentences
     from synthlang.vocabulary import Encoded
 
 NEARLY_ALL = 0.9
@@ -35,17 +33,9 @@ class Reading:
     unknown: int
 
     @staticmethod
-    def of(encoded: Encoded, unknown: int) -> Reading:
+    def of(encoded: Encoded | Sentences, unknown: int) -> Reading:
         """Count the words, tokens and unknown tokens of an encoded text. ``unknown`` is the id of the unknown token."""
-        return Reading.of_ids(encoded.ids, encoded.word_offsets, unknown)
-
-    @staticmethod
-    def of_ids(ids: NDArray[Any], word_offsets: NDArray[np.int64], unknown: int) -> Reading:
-        """Count the words, tokens and unknown tokens of ``ids`` [tokens].
-
-        The words start at ``word_offsets`` [words + 1]. ``unknown`` is the id of the unknown token.
-        """
-        return Reading(len(word_offsets) - 1, len(ids), int((ids == unknown).sum()))
+        return Reading(len(encoded.word_offsets) - 1, len(encoded.ids), int((encoded.ids == unknown).sum()))
 
     @property
     def tokens_per_word(self) -> float:

@@ -13,16 +13,17 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from synthlang.errors import InputError
 from synthlang.files import atomic_folder, read_json, write_json
 from synthlang.fingerprint import fingerprint, sha256_file
 from synthlang.language import Language
-from synthlang.npy import NpyWriter
 from synthlang.reading import Reading
 from synthlang.scripts import CONTROL_WORDS
 from synthlang.sources.base import Source, because, remarks_of
@@ -138,6 +139,45 @@ def write_shards(source: Source, split: str, language: Language, tokenizer: Lang
             "sha256": {name: sha256_file(temporary / name) for name in FILES},
         }
         write_json(temporary / "manifest.json", manifest)
+
+
+class NpyWriter:
+    """Writer of a one-dimensional array of int64, with the bytes that ``numpy.save`` writes for the whole array.
+
+    A writer is used as a context manager. The header has the same length for every number of items, and is written
+    again with the final number when the block ends without an error. An existing file is replaced.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("wb")
+        self._items = 0
+        self._write_header()
+
+    def append(self, values: NDArray[np.integer]) -> None:
+        """Append integers [n] to the array. They are converted to int64."""
+        self._items += len(values)
+        self._file.write(values.astype("<i8", copy=False).tobytes())
+
+    def __len__(self) -> int:
+        return self._items
+
+    def __enter__(self) -> NpyWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._file:
+            if error is None:
+                self._file.seek(0)
+                self._write_header()
+
+    def _write_header(self) -> None:
+        about = {"descr": "<i8", "fortran_order": False, "shape": (self._items,)}
+        npy.write_array_header_1_0(self._file, about)
 
 
 def _about(source: Source, split: str, language: Language, tokenizer: LanguageTokenizer) -> dict[str, Any]:

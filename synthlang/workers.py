@@ -88,15 +88,13 @@ def cores() -> int:
 def warm_up(module: str) -> Any:
     """Start the server that workers are forked from, and return the multiprocessing context of the workers.
 
-    The server imports ``module`` in the background. A system without such servers gets the context ``spawn``.
+    The server imports ``module`` in the background.
     """
-    methods = multiprocessing.get_all_start_methods()
     # A plain fork would copy the threads of other libraries in an inconsistent state.
-    context: Any = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
-    if "forkserver" in methods:
-        context.set_forkserver_preload([worker_start.__name__, module])
-        with worker_start.as_here():
-            forkserver.ensure_running()
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([worker_start.__name__, module])
+    with worker_start.as_here():
+        forkserver.ensure_running()
     return context
 
 

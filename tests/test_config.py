@@ -324,7 +324,6 @@ BAD_BASES = [
     ({"b": "base: ./s/../a.yaml", "s__x": "{}", "a": "base: b.yaml"}, "b.yaml base", "conflict"),
     ({"c": "base: b.yaml", "b": "base: [d.yaml, c.yaml]", "d": "k: 1", "a": "base: b.yaml"}, "c.yaml base", "conflict"),
     ({"a": "base: 5"}, "a.yaml base", "type"),
-    ({"a": "base: []"}, "a.yaml base", "empty"),
     ({"b": "- 1", "a": "base: b.yaml"}, "b.yaml", "type"),
     ({"s__x": "{}", "a": "base: s"}, "s", "failed"),
     ({"a": "base: ~nobody-of-this-name/b.yaml"}, "b.yaml base", "missing"),

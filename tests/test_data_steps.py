@@ -26,8 +26,8 @@ from synthlang.data.plans import plan_fetch
 from synthlang.data.record import read_record
 from synthlang.data.steps import Align, Parse, Segment, align, parse, segment
 from synthlang.data.steps.segment import FAILED, relabelled
+from synthlang.parallel.aligners import READY
 from synthlang.parallel.pairs import TextPair, read_pair
-from synthlang.parallel.ready import READY
 from synthlang.parsing.segmenters import Segmenter, open_segmenter
 from synthlang.sources import open_source
 from synthlang.store import Store

@@ -21,9 +21,18 @@ from synthlang.corpus import Column, Corpus
 from synthlang.derive_command import derive_command
 from synthlang.export import derived_fingerprint, export_language, push_to_hub, run, verify_manifest
 from synthlang.export.card import card_config, card_header, code_block, markdown_table, size_category, write_card
-from synthlang.export.rows import CONFIGS, LanguageBatch, Strings, Types, hash_strings, merged, overlap_of, tables_of
+from synthlang.export.rows import (
+    CONFIGS,
+    LanguageBatch,
+    Overlap,
+    Strings,
+    Types,
+    hash_strings,
+    merged,
+    overlap_of,
+    tables_of,
+)
 from synthlang.language import PARENT, parse_language
-from synthlang.overlap import Overlap
 from synthlang.rewrite import Rewrite
 from synthlang.sources import open_source
 from tests.hub_server import hub_server

@@ -13,7 +13,7 @@ from synthlang.corpus import Corpus
 from synthlang.language import PARENT, bind_language, parse_language
 from synthlang.parallel.aligners import METHODS, symmetrise
 from synthlang.parallel.links import Links, concatenate_links, read_pharaoh, write_pharaoh
-from synthlang.parallel.pairs import gold_batches, gold_links
+from synthlang.parallel.pairs import gold_links
 from synthlang.parallel.text import read_joint, read_parallel
 from synthlang.rewrite import Rewrite
 from synthlang.sources import open_source
@@ -102,8 +102,8 @@ def test_pharaoh_files(tmp_path, first):
     links = read_pharaoh(path, first)
     assert pairs_of(links) == [{(2 - first, 3 - first), (1 - first, 1 - first)}, set(), {(3 - first, 2 - first)}]
     assert links.sure.tolist() == [True, True, False]  # sure and possible: sure
-    write_pharaoh(tmp_path / "again.txt", links, first)
-    assert (tmp_path / "again.txt").read_text(encoding="utf-8") == "1-1 2-3\n\n3p2\n"
+    write_pharaoh(tmp_path / "again.txt", links)
+    assert (tmp_path / "again.txt").read_text(encoding="utf-8") == ("1-1 2-3\n\n3p2\n", "0-0 1-2\n\n2p1\n")[first]
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,8 @@ def test_gold_links_follow_the_origins():
 def test_gold_links_of_languages(name):
     source = open_source("builtin:mini-english?types=500&sentences=60")
     language = bind_language(parse_language(name), source)
-    [(left, right, links)] = gold_batches(source, "train", language, PARENT)
+    [batch] = source.batches("train")
+    left, right, links = gold_links(batch, language.rewrite(batch), PARENT.rewrite(batch))
     assert len(left) == len(right) == len(links) == 60
     written: dict[str, set[str]] = {}
     for i in range(60):

@@ -10,9 +10,8 @@ import pytest
 
 from synthlang.corpus import Corpus
 from synthlang.language import PARENT, parse_language
-from synthlang.npy import NpyWriter
 from synthlang.rewrite import Rewrite
-from synthlang.shards import read_shards, shards_fingerprint, write_shards
+from synthlang.shards import NpyWriter, read_shards, shards_fingerprint, write_shards
 from synthlang.sources import open_source
 from synthlang.store import Store
 from synthlang.vocabularies import VocabularySpec, build_id_space

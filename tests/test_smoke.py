@@ -6,20 +6,13 @@ import shutil
 import pytest
 
 from pretrain.config import PretrainConfig
-from probes import cli
 from probes.transfer.config import TransferConfig
 from probes.transfer.transfer_command import fitted_to
 from synthlang import catalogue
 from synthlang.config import load, parse
 from synthlang.files import read_json
 from synthlang.smoke import smaller, smaller_source
-
-
-def command(monkeypatch, *arguments):
-    monkeypatch.setattr("sys.argv", ["synthlang", *map(str, arguments)])
-    with pytest.raises(SystemExit) as stop:
-        cli.main()
-    return stop.value.code or 0
+from tests.study_cases import command
 
 
 @pytest.mark.parametrize("name", [name for name in catalogue.names("runs") if not name.endswith("/lab")])

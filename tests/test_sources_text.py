@@ -84,6 +84,7 @@ def test_what_files_a_task_reads_is_said(tmp_path, capsys):
         ("/a.txt?train=b.txt", "a.txt train", "type"),
         ("?dev=c.txt", "c.txt", "missing"),
         ("/a.txt?split=all", "a.txt split", "unknown"),
+        ("/a.txt?split=dev&split=test", "a.txt split", "duplicate"),
         ("/a.txt?feats", "a.txt feats", "unknown"),
     ],
 )

@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synthlang.corpus import Corpus, concatenate
+from synthlang.corpus import Corpus, concatenate, count_words
 from synthlang.derive_command import derive_command
 from synthlang.dictionary.draw_command import dictionary_command
 from synthlang.language import bind_language, parse_language
-from synthlang.overlap import count_words
 from synthlang.scripts import SCRIPTS
 from synthlang.sources import open_source
 from synthlang.transforms.transliterate import Transliterate

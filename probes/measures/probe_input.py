@@ -129,7 +129,7 @@ class ProbeInput:
             InputError: The sentence pairs cannot be read (see `aligned`).
         """
         sentences = self.data.left if role == "target" else self.data.right
-        return Reading.of_ids(sentences.ids, sentences.word_offsets, self.reader(role).specials.unk)
+        return Reading.of(sentences, self.reader(role).specials.unk)
 
     @property
     def measured(self) -> NDArray[np.int64]:

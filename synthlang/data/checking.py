@@ -8,11 +8,10 @@ from pathlib import Path
 
 from synthlang.data.entries import DataSet, entry, names, places, to_option
 from synthlang.data.reading import Content, contents
-from synthlang.data.record import Record, SetRecord, Written, read_record
+from synthlang.data.record import Record, SetRecord, read_record, written_file
 from synthlang.data.sources import ByHand
 from synthlang.data.state import items, lacking
 from synthlang.errors import InputError
-from synthlang.fingerprint import sha256_file
 from synthlang.progress import Report, silent
 from synthlang.wording import enumerated, first_few
 
@@ -62,7 +61,8 @@ def _check(name: str, root: Path, record: Record, report: Report) -> Checked:
     if known is not None and (fault := _damage(name, root, known)):
         return Checked(name, fault, True)
     try:
-        found = _contents(name, data, root, report)
+        paths = [root / place for place in places(name)]
+        found = contents(data.layout, paths, lambda part, *more: report(f"{name}: {part}", *more))
     except InputError as error:
         return Checked(name, str(error), known is not None)
     if known is None and (lacks := [split for split in data.splits if split not in found]):
@@ -81,21 +81,10 @@ def _damage(name: str, root: Path, known: SetRecord) -> str:
     """Return a text about the recorded files that are gone or have changed, with the remedy, or ""."""
     gone = lacking(name, root, known)
     left = {path: file for path, file in known.written.items() if path not in gone}
-    changed = [f"{path} has changed" for path, file in left.items() if not _is_intact(root / path, file)]
+    changed = [f"{path} has changed" for path, file in left.items() if written_file(root / path) != file]
     delete = " and ".join(str(root / place) for place in places(name))
     lab = " --size lab" if known.variant == "lab" else ""
     again = f"run: synthlang data fetch {name}{lab}{to_option(root)}"
     remedy = again if gone else f"delete {delete}, and {again}"
     wrong = [*gone.values(), *changed]
     return f"differs from the record: {first_few(wrong, 3)}; {remedy}" if wrong else ""
-
-
-def _is_intact(path: Path, known: Written) -> bool:
-    return path.is_file() and path.stat().st_size == known.size and sha256_file(path) == known.sha256
-
-
-def _contents(name: str, data: DataSet, root: Path, report: Report) -> dict[str, Content]:
-    def told(part: str, done: int, total: int, note: str) -> None:
-        report(f"{name}: {part}", done, total, note)
-
-    return contents(data.layout, [root / place for place in places(name)], told)

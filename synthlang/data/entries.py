@@ -96,10 +96,6 @@ class DataSet(Origin):
         """Return the free origin at the size ``lab`` if the data set has a free origin, else the main origin."""
         return self.lab if size == LAB and self.lab is not None else self
 
-    def variant(self, size: str | None) -> Variant:
-        """Return ``lab`` or ``main``, the name of the origin that ``origin`` returns for a size."""
-        return "lab" if size == LAB and self.lab is not None else "main"
-
 
 def names() -> list[str]:
     """Return the names of all entries, in the order of the catalogue."""

@@ -16,7 +16,7 @@ from synthlang.data.entries import places, to_option
 from synthlang.data.hub import HubFile
 from synthlang.data.plans import Fetch, Job, check_disk
 from synthlang.data.reading import open_layout
-from synthlang.data.record import SOURCES, Received, SetRecord, read_record, write_record, written_files
+from synthlang.data.record import SOURCES, Received, SetRecord, Written, read_record, write_record, written_file
 from synthlang.data.sources import MadeOf
 from synthlang.data.state import Item
 from synthlang.data.steps import Align, Parse, Segment
@@ -140,7 +140,7 @@ def _parse(plan: Fetch, job: Job, base: str, tools: Tools) -> None:
         shutil.rmtree(target)
     done = [step.run(plan.root / base, target, tools) for step in job.steps if isinstance(step, Parse)]
     open_layout(job.item.data.layout, [target])
-    _record(plan, job, (), _files_below(plan.root, [target]), {}, done)
+    _record(plan, job, (), [target], {}, done)
 
 
 def _align(plan: Fetch, job: Job, step: Align, tools: Tools) -> None:
@@ -150,7 +150,7 @@ def _align(plan: Fetch, job: Job, step: Align, tools: Tools) -> None:
     record = read_record(plan.root)
     if (known := record.sets.get(job.item.name)) is None:
         return  # a person filled the files
-    files = written_files(_files_below(plan.root, [step.folder(paths, done.fingerprint)]))
+    files = _written(plan.root, [step.folder(paths, done.fingerprint)])
     others = tuple(one for one in known.steps if one.settings != done.settings)
     now = known.model_copy(update={"steps": (*others, done), "written": {**known.written, **files}})
     write_record(plan.root, record.with_set(job.item.name, now))
@@ -186,7 +186,7 @@ def _convert(plan: Fetch, job: Job, tools: Tools) -> None:
                 omitted = item.origin.convert.run(given, out)
                 done = _segment(job, sorted(out.iterdir()), tools)
                 open_layout(item.data.layout, [out])
-    _record(plan, job, received, _files_below(root, targets), omitted, done)
+    _record(plan, job, received, targets, omitted, done)
 
 
 def _segment(job: Job, paths: Sequence[Path], tools: Tools) -> list[StepRecord]:
@@ -219,19 +219,19 @@ def _record(
     plan: Fetch,
     job: Job,
     received: tuple[Received, ...],
-    files: Mapping[str, Path],
+    targets: Sequence[Path],
     omitted: Mapping[str, int],
     steps: Sequence[StepRecord],
 ) -> None:
     item, source = job.item, job.item.origin.source
     hub_commits = [file.remote.revision for file in job.files if isinstance(file.remote, HubFile)]
     one = SetRecord(
-        variant="lab" if item.origin is not item.data else "main",
+        variant=item.variant,
         source=source.model_dump(mode="json"),
         revision=hub_commits[0] if hub_commits else source.version,
         licence=item.origin.licence,
         received=received,
-        written=written_files(files),
+        written=_written(plan.root, targets),
         omitted=omitted,
         steps=tuple(steps),
         date=datetime.now(UTC).date().isoformat(),
@@ -241,10 +241,10 @@ def _record(
     write_record(plan.root, read_record(plan.root).with_set(item.name, one))
 
 
-def _files_below(root: Path, targets: Sequence[Path]) -> dict[str, Path]:
-    """Return the files at or in the targets by their paths below the folder of data."""
+def _written(root: Path, targets: Sequence[Path]) -> dict[str, Written]:
+    """Return the record of the files at or in the targets, by their paths below the folder of data."""
     inside = [path for target in targets for path in ([target] if target.is_file() else sorted(target.rglob("*")))]
-    return {path.relative_to(root).as_posix(): path for path in inside if path.is_file()}
+    return {path.relative_to(root).as_posix(): file for path in inside if (file := written_file(path)) is not None}
 
 
 def _clean(plan: Fetch) -> None:

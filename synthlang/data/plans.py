@@ -125,8 +125,9 @@ class Fetch:
             told.append(f"  replaces an incomplete data set: {job.item.fault}")
         if origin.note and not job.item.is_here:
             told.append(f"  {origin.note}")
-        if unpinned := _unpinned(job):
-            told.append(f"  no checksum is known of {unpinned}: the first content that comes is trusted and recorded")
+        if unpinned := [file.remote.name for file in job.files if not file.remote.has_checksum]:
+            names = first_few(unpinned, 3)
+            told.append(f"  no checksum is known of {names}: the first content that comes is trusted and recorded")
         for step in job.steps:
             told.append(f"  then {step.about}: {step.estimate(self.amount(job, step), self.workers)}")
         return told
@@ -269,8 +270,3 @@ def check_disk(plan: Fetch) -> None:
     if (free := shutil.disk_usage(where).free / MEGABYTE) < need:
         reason = f"has {megabytes(free)} of free space, and about {megabytes(need)} are needed"
         raise InputError(reason, where, hint="free some space, or name another folder with --to", code="resources")
-
-
-def _unpinned(job: Job) -> str:
-    """Return the names of the files of a job without a known checksum."""
-    return first_few([file.remote.name for file in job.files if not file.remote.has_checksum], 3)

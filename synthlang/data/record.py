@@ -123,10 +123,10 @@ def write_record(root: Path, record: Record) -> None:
     write_json(root / SOURCES, record.model_dump(mode="json"))
 
 
-def written_files(paths: Mapping[str, Path]) -> dict[str, Written]:
-    """Return the size and the checksum of files by their names.
+def written_file(path: Path) -> Written | None:
+    """Return the size and the checksum of a file, or None if there is no such file.
 
     Raises:
-        OSError: A file cannot be read.
+        OSError: The file cannot be read.
     """
-    return {name: Written(size=path.stat().st_size, sha256=sha256_file(path)) for name, path in paths.items()}
+    return Written(size=path.stat().st_size, sha256=sha256_file(path)) if path.is_file() else None

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from synthlang.data.entries import ROOT, DataSet, Origin, entry, places
+from synthlang.data.entries import ROOT, DataSet, Origin, Variant, entry, places
 from synthlang.data.record import Record, SetRecord, read_record
 from synthlang.data.sizes import Size
 from synthlang.data.sources import ByHand, MadeOf
@@ -35,6 +35,11 @@ class Item:
     origin: Origin
     state: State
     lacks: tuple[str, ...] = ()
+
+    @property
+    def variant(self) -> Variant:
+        """``lab`` or ``main``, the name of the origin in the catalogue."""
+        return "main" if self.origin is self.data else "lab"
 
     @property
     def is_here(self) -> bool:
@@ -88,14 +93,12 @@ def _item(name: str, root: Path, size: str | None, record: Record) -> Item:
         return Item(name, data, origin, "incomplete", tuple(lacks.values()))
     if not all(there):
         return Item(name, data, origin, "missing")
-    return Item(name, data, origin, "here, by hand" if known is None else _source(data, known, size))
-
-
-def _source(data: DataSet, known: SetRecord, size: str | None) -> State:
-    """Return the state of a data set with all of its files, by the source that they came from."""
-    if known.variant == data.variant(size):
-        return "here"
-    return "here, the lab source" if known.variant == "lab" else "here, the paper's source"
+    if known is None:
+        return Item(name, data, origin, "here, by hand")
+    item = Item(name, data, origin, "here")
+    if known.variant == item.variant:
+        return item
+    return replace(item, state="here, the lab source" if known.variant == "lab" else "here, the paper's source")
 
 
 def _is_there(path: Path) -> bool:

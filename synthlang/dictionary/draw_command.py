@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from synthlang.config import parse
+from synthlang.corpus import count_words
 from synthlang.dictionary.word_dictionary import (
     FILE,
     DictionarySpec,
@@ -25,7 +26,6 @@ from synthlang.dictionary.word_dictionary import (
 from synthlang.errors import InputError
 from synthlang.files import no_such, user_path
 from synthlang.language import PARENT, Language, bind_language, checked_source, parse_language
-from synthlang.overlap import count_words
 from synthlang.progress import Display
 from synthlang.rewrite import INSERTED
 from synthlang.sources import open_source

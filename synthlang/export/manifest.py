@@ -16,13 +16,12 @@ import pyarrow.parquet as pq
 from synthlang.corpus import FORM
 from synthlang.errors import InputError
 from synthlang.export.card import UNKNOWN_LICENCE, card_config, card_header, code_block, markdown_table, write_card
-from synthlang.export.rows import AFFECTED, CONFIGS, Types, merged, overlap_of
+from synthlang.export.rows import AFFECTED, CONFIGS, Overlap, Types, merged, overlap_of
 from synthlang.export.shard import SPLIT_NAMES, ExportPlan, overlap_of_ids, types_of, write_tokenizers
 from synthlang.files import atomic_file, no_such, read_json, write_json
 from synthlang.fingerprint import sha256_file
 from synthlang.hub_upload import Repository, check_repository, folder_files, upload
 from synthlang.language import Language, portable, write_spec
-from synthlang.overlap import Overlap
 from synthlang.sources.base import Source, remarks_of
 
 ROWS = {
@@ -245,16 +244,25 @@ def verify_manifest(folder: Path) -> dict[str, Any]:
     manifest = read_json(folder / "manifest.json")
     if not isinstance(manifest, dict) or not isinstance(manifest.get("sha256"), dict):
         raise InputError("has no checksums (key sha256)", folder / "manifest.json", hint=AGAIN, code="format")
-    for name, expected in manifest["sha256"].items():
-        if not (folder / name).is_file():
-            raise InputError("is missing, although the manifest names it", folder / name, hint=AGAIN, code="missing")
-        if sha256_file(folder / name) != expected:
-            raise InputError("differs from its checksum in the manifest", folder / name, hint=AGAIN, code="damaged")
+    check_files(folder, manifest["sha256"])
     found = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
     if extra := sorted(found - manifest["sha256"].keys() - {"manifest.json"}):
         hint = "move this file out of the folder"
         raise InputError("is not in the manifest", folder / extra[0], hint=hint, code="unknown")
     return manifest
+
+
+def check_files(folder: Path, checksums: Mapping[str, str]) -> None:
+    """Check that a folder has the files of a manifest, by the SHA-256 of each name.
+
+    Raises:
+        InputError: A file is missing or was changed.
+    """
+    for name, expected in checksums.items():
+        if not (folder / name).is_file():
+            raise InputError("is missing, although the manifest names it", folder / name, hint=AGAIN, code="missing")
+        if sha256_file(folder / name) != expected:
+            raise InputError("differs from its checksum in the manifest", folder / name, hint=AGAIN, code="damaged")
 
 
 def _examples(plan: ExportPlan, records: Sequence[Record]) -> dict[str, dict[str, Any]]:

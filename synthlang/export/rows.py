@@ -27,7 +27,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from synthlang.corpus import FORM, Column, Corpus
-from synthlang.overlap import Overlap
 from synthlang.rewrite import INSERTED, Rewrite
 from synthlang.rng import key_of, random_bits
 
@@ -240,8 +239,41 @@ def _summed(hashes: NDArray[np.uint64], counts: NDArray[np.int64]) -> Types:
     return Types(hashes[first], np.add.reduceat(counts, first) if len(first) else counts)
 
 
+@dataclass(frozen=True)
+class Overlap:
+    """Numbers of words in a source text, and of the words that it shares with a derived text.
+
+    Papers give a nominal share ("50 % of the vocabulary kept"). The actual share depends on the frequency of the types
+    that are kept.
+
+    Attributes:
+        types_shared: Number of the source's word types that also occur in the derived text.
+        types: Number of the source's word types.
+        tokens_shared: Σ over words of min(count in the source, count in the derived text).
+        tokens: Number of the source's running words.
+    """
+
+    types_shared: int
+    types: int
+    tokens_shared: int
+    tokens: int
+
+    @property
+    def by_type(self) -> float:
+        """Share of the source's types that the derived text also has, 0–1. It is 0 for an empty text."""
+        return self.types_shared / max(self.types, 1)
+
+    @property
+    def by_token(self) -> float:
+        """Share of the source's running words that the derived text also has, with multiplicity, 0–1.
+
+        The share is 0 for an empty text.
+        """
+        return self.tokens_shared / max(self.tokens, 1)
+
+
 def overlap_of(parent: Types, derived: Types) -> Overlap:
-    """Compute the overlap of two texts (see ``synthlang.overlap.Overlap``) from their word types."""
+    """Compute the overlap of two texts (see ``Overlap``) from their word types."""
     _, ours, theirs = np.intersect1d(parent.hashes, derived.hashes, assume_unique=True, return_indices=True)
     shared = int(np.minimum(parent.counts[ours], derived.counts[theirs]).sum())
     return Overlap(len(ours), len(parent.hashes), shared, int(parent.counts.sum()))

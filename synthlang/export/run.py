@@ -29,7 +29,7 @@ import pyarrow as pa
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.export.card import UNKNOWN_LICENCE, check_licence
-from synthlang.export.manifest import write_manifest
+from synthlang.export.manifest import check_files, write_manifest
 from synthlang.export.rows import CONFIGS
 from synthlang.export.shard import (
     SHARD_BATCHES,
@@ -42,14 +42,14 @@ from synthlang.files import (
     TEMPORARY,
     DiskError,
     check_named,
-    claimed,
+    only_writer,
     read_json,
     remove_leftovers,
     unwritable,
     write_json,
     writing,
 )
-from synthlang.fingerprint import fingerprint, sha256_file
+from synthlang.fingerprint import fingerprint
 from synthlang.language import Language, bind_language, checked_source
 from synthlang.progress import already
 from synthlang.sources.base import Source, because
@@ -225,7 +225,9 @@ def export_language(
     command = command or f"synthlang derive {shlex.quote(source_name)} --language language.yaml --out DIR"
     about |= {"source": source_name, "licence": licence, "command": command}
     about |= {} if counted_in is None else {"counted_in": counted_in}
-    with claimed(folder):
+    with only_writer(folder):
+        if folder.exists():
+            raise exists_already(folder)
         with writing(place):
             _claim(place, name)
         with _resumable(folder, place):
@@ -251,11 +253,7 @@ def finished_export(folder: Path, fingerprint: str, licence: str | None = None) 
         raise exists_already(folder)
     if licence is not None and manifest["licence"] != licence:
         raise exists_already(folder, f"the licence {manifest['licence']}")
-    for name, checksum in manifest["sha256"].items():
-        if not (folder / name).is_file() or sha256_file(folder / name) != checksum:
-            fault = "differs from its checksum" if (folder / name).is_file() else "is missing"
-            hint = f"delete the folder {folder}, and derive the data set again"
-            raise InputError(f"this file of a finished data set {fault}", folder / name, hint=hint, code="damaged")
+    check_files(folder, manifest["sha256"])
     return manifest
 
 

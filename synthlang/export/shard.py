@@ -21,55 +21,29 @@ from numpy.typing import NDArray
 
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
-from synthlang.export.rows import CONFIGS, COUNTERS, ELEMENT, LanguageBatch, Types, lists, merged, numbers, tables_of
+from synthlang.export.rows import (
+    CONFIGS,
+    COUNTERS,
+    ELEMENT,
+    LanguageBatch,
+    Overlap,
+    Types,
+    lists,
+    merged,
+    numbers,
+    tables_of,
+)
 from synthlang.files import atomic_file, read_json, write_json
 from synthlang.fingerprint import sha256_file
 from synthlang.language import Language
-from synthlang.overlap import Overlap
 from synthlang.scripts import CONTROL_WORDS
 
 if TYPE_CHECKING:
-    from synthlang.vocabulary import Encoded, Vocabulary
-
-
-@dataclass(frozen=True)
-class BatchIds:
-    """A batch as ids without ``<s>`` and ``</s>``.
-
-    Attributes:
-        column: An Arrow list of ids for each sentence.
-        counts: Number of occurrences of each id, [ids].
-        control_words: Number of words that spelled a control token and became the unknown token.
-    """
-
-    column: Any
-    counts: NDArray[np.int64]
-    control_words: int
-
-
-def batch_ids(vocabulary: Vocabulary, language: Language, parent: Corpus, derived: Corpus) -> tuple[BatchIds, BatchIds]:
-    """Return the ids of the batch ``parent`` in the source language, and of ``derived`` in the derived language.
-
-    Raises:
-        InputError: A language of tokens is not bound to a vocabulary.
-    """
-    from synthlang.vocabulary import encode_corpus  # imports the tokenizers, which most exports do not need
-
-    size = vocabulary.size_with(language.script)
-    return (
-        _as_ids(encode_corpus(vocabulary.parent, parent).as_text(), parent, size),
-        _as_ids(language.encode(derived, vocabulary), derived, size),
-    )
-
-
-def _as_ids(encoded: Encoded, corpus: Corpus, size: int) -> BatchIds:
-    column = lists(encoded.word_offsets[corpus.offsets], numbers(encoded.ids.astype(np.int32)))
-    counts = np.bincount(encoded.ids, minlength=size).astype(np.int64)
-    return BatchIds(column, counts, encoded.control_words)
+    from synthlang.vocabulary import Vocabulary
 
 
 def overlap_of_ids(parent: NDArray[np.int64], derived: NDArray[np.int64]) -> Overlap:
-    """Compute the overlap of two texts (see ``synthlang.overlap.Overlap``) from the counts of each id, [ids] each."""
+    """Compute the overlap of two texts (see ``Overlap``) from the counts of each id, [ids] each."""
     both = np.minimum(parent, derived)
     return Overlap(int((both > 0).sum()), int((parent > 0).sum()), int(both.sum()), int(parent.sum()))
 
@@ -145,14 +119,10 @@ def write_shard(plan: ExportPlan, shard: Shard) -> dict[str, Any]:
         for batch in batches:
             rewrite = plan.language.rewrite(batch)
             parent, derived = LanguageBatch.of(batch), LanguageBatch.of(rewrite.apply(batch))
-            lists = {}
-            if plan.vocabulary is not None:
-                both = batch_ids(plan.vocabulary, plan.language, batch, derived.corpus)
-                if both[0].control_words:
-                    counts[CONTROL_WORDS] += both[0].control_words
-                for name, found in zip(("parent", "derived"), both, strict=True):
-                    lists[name], ids[name] = found.column, ids.get(name, 0) + found.counts
-            files.write(tables_of(parent, derived, rewrite, lists))
+            columns = {}
+            for name, (column, occurrences) in _ids(plan, batch, derived.corpus, counts).items():
+                columns[name], ids[name] = column, ids.get(name, 0) + occurrences
+            files.write(tables_of(parent, derived, rewrite, columns))
             sizes.update(sentences=len(batch), kept=len(derived.corpus))
             sizes.update(words=int(batch.offsets[-1]), derived_words=int(derived.corpus.offsets[-1]))
             counts.update(rewrite.counts)
@@ -173,6 +143,32 @@ def write_shard(plan: ExportPlan, shard: Shard) -> dict[str, Any]:
     record = {**sizes, "split": split, "number": number, "counts": dict(counts), "sha256": sha256}
     write_json(plan.record(split, number), record)
     return record
+
+
+def _ids(
+    plan: ExportPlan, parent: Corpus, derived: Corpus, counts: Counter[str]
+) -> dict[str, tuple[Any, NDArray[np.int64]]]:
+    """Return the ids of both sides of a batch without ``<s>`` and ``</s>``, or {} without a vocabulary.
+
+    The value of a side has an Arrow list of ids for each sentence, and the number of occurrences of each id, [ids].
+    ``counts`` counts the words of ``parent`` that spell a control token.
+    """
+    if plan.vocabulary is None:
+        return {}
+    from synthlang.vocabulary import encode_corpus  # imports the tokenizers, which most exports do not need
+
+    encoded = encode_corpus(plan.vocabulary.parent, parent).as_text()
+    if encoded.control_words:
+        counts[CONTROL_WORDS] += encoded.control_words
+    sides = {"parent": (encoded, parent), "derived": (plan.language.encode(derived, plan.vocabulary), derived)}
+    size = plan.vocabulary.size_with(plan.language.script)
+    return {
+        name: (
+            lists(one.word_offsets[corpus.offsets], numbers(one.ids.astype(np.int32))),
+            np.bincount(one.ids, minlength=size),
+        )
+        for name, (one, corpus) in sides.items()
+    }
 
 
 class ShardFiles:

@@ -91,7 +91,7 @@ def read_model(path: Path) -> OrderModel:
             raw = handle.read()
     except OSError as error:
         raise unreadable(error, path) from error
-    data = json_of(raw, path, "utf-8-sig")
+    data = json_of(raw, path)
     if not isinstance(data, dict) or data.get("kind") != "order-model":
         reason = 'is not an order model, which is a JSON object with "kind": "order-model"'
         hint = "name a file that synthlang order fit or synthlang order import wrote"

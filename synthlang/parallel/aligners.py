@@ -2,8 +2,9 @@
 
 eflomal (Östling & Tiedemann 2016, GPL-3) comes with the extra ``align``. fast_align (Dyer et al. 2013) is built from
 its source and put on the PATH. Both run as separate processes that read text and write Pharaoh files. eflomal
-takes its random numbers from the operating system, so two runs differ in some alignments. The result of eflomal is
-therefore stored once, and later artifacts refer to its content.
+takes its random numbers from the operating system, so two runs differ in some alignments. Results are therefore kept by
+a fingerprint of the program and the text, and later artifacts refer to their content. They are in the store of a run,
+or in the folder ``.alignments`` beside the text, where ``synthlang data fetch`` keeps them for all studies.
 
 Symmetrisation (Koehn et al. 2005, IWSLT, "Edinburgh System Description", after Och & Ney 2003):
 
@@ -34,12 +35,16 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from synthlang.checksums import damaged_files
 from synthlang.corpus import FORM, Corpus
 from synthlang.distribution import install_command
 from synthlang.errors import InputError
 from synthlang.files import atomic_folder
-from synthlang.fingerprint import sha256_file
+from synthlang.fingerprint import fingerprint, sha256_file
 from synthlang.parallel.links import Links, read_pharaoh, write_pharaoh
+from synthlang.parallel.text import ParallelText
+from synthlang.progress import Say
+from synthlang.store import Store
 from synthlang.wording import plural
 
 Program = Literal["eflomal", "fast_align"]
@@ -161,6 +166,54 @@ def _run(command: Sequence[str]) -> bytes:
             reason, hint = f"{reason}: {output[-1]}", "correct the fault in this message, or use another aligner"
         raise InputError(reason, command[0], hint=hint, code="failed")
     return done.stdout
+
+
+KIND = "alignment"
+READY = ".alignments"
+"""Name of the folder beside a text."""
+
+
+def alignment_name(program: Program, text: str) -> str:
+    """Return the fingerprint of the result of an aligner. ``text`` is the fingerprint of the parallel text."""
+    return fingerprint(KIND, format=FORMAT, program=program, text=text)
+
+
+def stored_alignment(store: Store, program: Program, text: ParallelText, say: Say) -> Path:
+    """Return the folder of the word alignments in both directions in a store. The aligner runs if they are missing.
+
+    ``say`` shows a message when the aligner runs.
+
+    Raises:
+        InputError: The aligner is not installed or fails, no sentence pair has words on both sides, or the record of
+            the checksums of a stored result is damaged.
+        DiskError: The store cannot be written.
+    """
+
+    def build(folder: Path) -> None:
+        say(f"aligning {len(text):,} sentence pairs with {program}, in both directions")
+        align(program, text.left, text.right, folder, text.path)
+
+    return store.obtain(KIND, alignment_name(program, text.fingerprint), build)
+
+
+def ready_store(left: Path) -> Store:
+    """Return the store beside a text. ``left`` is its first file."""
+    return Store(left.parent / READY)
+
+
+def ready_alignment(left: Path, program: Program, text: str) -> Path | None:
+    """Return the folder of word alignments that are ready beside a text and not damaged, or None.
+
+    Args:
+        left: The first file of the text.
+        program: The aligner.
+        text: Fingerprint of the parallel text.
+
+    Raises:
+        InputError: The record of the checksums of the alignments is damaged.
+    """
+    path = ready_store(left).path(KIND, alignment_name(program, text))
+    return path if path.is_dir() and not damaged_files(path) else None
 
 
 Method = Literal["intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and"]

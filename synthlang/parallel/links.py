@@ -214,15 +214,14 @@ def read_counted(path: Path, first: int | None, option: str) -> Links:
     return links
 
 
-def write_pharaoh(path: Path, links: Links, first: int = 0) -> None:
-    """Write word alignments as a Pharaoh file whose words count from ``first`` (0 or 1).
+def write_pharaoh(path: Path, links: Links) -> None:
+    """Write word alignments as a Pharaoh file whose words count from 0.
 
     Raises:
         InputError: ``path`` has no name, such as ``.``.
         DiskError: The file cannot be written.
     """
     marks = np.where(links.sure, "-", "p").tolist()
-    left, right = (links.left + first).tolist(), (links.right + first).tolist()
-    texts = [f"{a}{mark}{b}" for a, mark, b in zip(left, marks, right, strict=True)]
+    texts = [f"{a}{mark}{b}" for a, mark, b in zip(links.left.tolist(), marks, links.right.tolist(), strict=True)]
     with atomic_file(path, "w") as handle:
         handle.writelines(" ".join(texts[a:b]) + "\n" for a, b in pairwise(links.offsets.tolist()))

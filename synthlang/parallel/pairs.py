@@ -7,7 +7,6 @@ source word (``Rewrite.source_index``). Inserted words are not aligned.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -21,10 +20,18 @@ from synthlang.corpus import Corpus, concatenate
 from synthlang.errors import InputError
 from synthlang.files import count_lines, user_path
 from synthlang.fingerprint import fingerprint
-from synthlang.language import PARENT, Language, NamedLanguage, bind_language, checked_source
-from synthlang.parallel.aligners import FORWARD, REVERSE, Method, Program, symmetrise
+from synthlang.language import PARENT, NamedLanguage, bind_language, checked_source
+from synthlang.parallel.aligners import (
+    FORWARD,
+    REVERSE,
+    Method,
+    Program,
+    ready_alignment,
+    ready_store,
+    stored_alignment,
+    symmetrise,
+)
 from synthlang.parallel.links import Links, check_pharaoh, check_sentences, concatenate_links, read_pharaoh
-from synthlang.parallel.ready import ready_alignment, ready_store, stored_alignment
 from synthlang.parallel.text import (
     Cutter,
     ParallelText,
@@ -39,7 +46,7 @@ from synthlang.progress import Say, unheard
 from synthlang.references import OmitDefaultFromHash, SourceSpec, UserFile
 from synthlang.rewrite import INSERTED, Rewrite
 from synthlang.sources import open_source
-from synthlang.sources.base import Source, check_split
+from synthlang.sources.base import check_split
 from synthlang.store import Store
 from synthlang.vocabulary import encode_corpus
 from synthlang.wording import enumerated
@@ -202,7 +209,9 @@ def _derived(config: DerivedPair, tokenizers: tuple[Cutter, Cutter]) -> LinkedTe
             raise InputError(reason, keys=side, hint="use a language without unit: token", code="conflict")
         source = checked_source(language, source, config.source)
     left, right = (bind_language(language, source, name=config.source) for language in (config.left, config.right))
-    batches = [*gold_batches(source, config.split, left, right, config.source)]
+    check_split(source, config.split, config.source)
+    rewritten = ((batch, left.rewrite(batch), right.rewrite(batch)) for batch in source.batches(config.split))
+    batches = [gold_links(*one) for one in rewritten]
     if not batches:
         hint = "name another split, or a source with sentences in this split"
         raise InputError(f"the split {config.split} has no sentence", config.source, hint=hint, code="empty")
@@ -307,29 +316,6 @@ def has_ready_alignment(config: TextPair) -> bool:
     if not ready_store(files[0]).root.is_dir():
         return False
     return ready_alignment(files[0], config.links.program, text_fingerprint(files, config.words)) is not None
-
-
-def gold_batches(
-    source: Source, split: str, left: Language, right: Language, name: str = "the source"
-) -> Iterator[tuple[Corpus, Corpus, Links]]:
-    """Yield the sentences of a split in two bound languages, batch by batch, with their word alignments.
-
-    A sentence that either language drops is left out.
-
-    Args:
-        source: Source of the sentences.
-        split: The split.
-        left: The bound language of the left side.
-        right: The bound language of the right side.
-        name: The source as the user wrote it, for the error.
-
-    Raises:
-        InputError: The source lacks the split, the source cannot be read, or a language cannot be applied to a
-            sentence.
-    """
-    check_split(source, split, name)
-    for batch in source.batches(split):
-        yield gold_links(batch, left.rewrite(batch), right.rewrite(batch))
 
 
 def gold_links(corpus: Corpus, left: Rewrite, right: Rewrite) -> tuple[Corpus, Corpus, Links]:

@@ -8,8 +8,8 @@ from typing import Any
 
 from synthlang.errors import InputError
 from synthlang.sources.base import MORPHOLOGY, Source
-from synthlang.sources.limited import LIMIT, ONCE, LimitedSource, without_limit
-from synthlang.sources.splits import UnknownOptionError, unknown_option
+from synthlang.sources.limited import LIMIT, LimitedSource, without_limit
+from synthlang.sources.splits import UnknownOptionError, path_options, unknown_option
 
 FORMS = (
     "builtin:mini-english[?types=800&sentences=5000], text:PATH, lines:PATH, conllu:PATH[?feats&lemma], iob:PATH, "
@@ -60,23 +60,17 @@ def _open(spec: str) -> Source:
 
 
 def _builtin(rest: str) -> Source:
-    name, _, query = rest.partition("?")
+    name, given = path_options(rest, tuple(BUILTIN_OPTIONS), "builtin:")
     if name != "mini-english":
         raise InputError(f"{name!r} is not a built-in source", hint="use builtin:mini-english", code="unknown")
     options: dict[str, Any] = {}
-    place = f"builtin:{name}"
-    for part in query.split("&") if query else ():
-        key, _, value = part.partition("=")
-        if key not in BUILTIN_OPTIONS:
-            raise unknown_option(key, place, BUILTIN_OPTIONS)
-        if key in options:
-            raise InputError("the option occurs more than once", place, keys=key, hint=ONCE, code="duplicate")
+    for key, value in given.items():
         kind = BUILTIN_OPTIONS[key]
         if not re.fullmatch(kind, value):
             number = "from 0 to 2 with at most 4 decimals" if kind is DECIMAL else "of 1 to 9 digits"
             reason = f"must be a number {number}, not {value!r}" if kind else f"takes no value, but has {value!r}"
             example = f"for example {key}={1.5 if kind is DECIMAL else 1000}" if kind else key
-            raise InputError(reason, place, keys=key, hint=f"write {example}", code="type")
+            raise InputError(reason, f"builtin:{name}", keys=key, hint=f"write {example}", code="type")
         options[key] = float(value) if kind is DECIMAL else int(value) if kind else True
     from synthlang.sources.mini_english import MiniEnglish
 

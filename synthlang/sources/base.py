@@ -8,9 +8,8 @@ from itertools import islice
 from os import PathLike
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from synthlang.corpus import Corpus
+from synthlang.corpus import Corpus, count_words
 from synthlang.errors import InputError
-from synthlang.overlap import count_words
 from synthlang.sources.splits import NAMES
 from synthlang.sources.words import COMPLETE, WITHHELD
 from synthlang.wording import enumerated

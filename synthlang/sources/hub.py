@@ -334,12 +334,11 @@ def _named(values: Sequence[Any], column: str, names: Names) -> list[str]:
     return list(values) if names is None else [names[value] for value in values]
 
 
-def _is_integer(value: Any) -> bool:
+def _head(value: Any) -> int:
     try:
-        int(value)
-    except (TypeError, ValueError):
-        return False
-    return True
+        return int(value)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"a head must be an integer, not {value!r}", keys="head", hint=CORRECT, code="type") from error
 
 
 def _syntactic(sentence: dict[str, list[Any]]) -> dict[str, list[Any]]:
@@ -350,12 +349,7 @@ def _syntactic(sentence: dict[str, list[Any]]) -> dict[str, list[Any]]:
     tags = sentence.get("upos", ["_"] * len(sentence["head"]))
     kept = [head not in NO_HEAD or tag != "_" for head, tag in zip(sentence["head"], tags, strict=True)]
     sentence = {name: [v for v, keep in zip(values, kept, strict=True) if keep] for name, values in sentence.items()}
-    try:
-        heads = whole = sentence["head"] = [int(value) for value in sentence["head"]]
-    except (TypeError, ValueError) as error:
-        wrong = next(value for value in sentence["head"] if not _is_integer(value))
-        reason = f"a head must be an integer, not {wrong!r}"
-        raise InputError(reason, keys="head", hint=CORRECT, code="type") from error
+    heads = whole = sentence["head"] = [_head(value) for value in sentence["head"]]
     if -1 in heads:  # for the check, attach inserted words to the root, or to the first one if the root was deleted
         root = heads.index(0 if 0 in heads else -1)
         whole = [0 if at == root else root + 1 if head == -1 else head for at, head in enumerate(heads)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from synthlang.errors import InputError
 from synthlang.files import DiskError, no_such, user_path
 from synthlang.fingerprint import canonical_json, fingerprint, sha256_file
-from synthlang.sources.splits import SPLITS, VALUES, check_values, unknown_option
+from synthlang.sources.splits import SPLITS, VALUES, path_options
 from synthlang.sources.text import open_bytes, version_of
 from synthlang.sources.words import CLEANED
 from synthlang.wording import enumerated, first_few
@@ -76,7 +76,9 @@ def open_data(name: str, revision: str | None = None, streams: bool = False) -> 
     options: dict[str, Any] = {}
     origin = None
     if path.is_dir():
-        options = {} if streams else {"cache_dir": str(_cache_of(path))}
+        if not streams:  # the library's own cache compares the times of files, which a copy or an archive may preserve
+            cache = Path(datasets.config.HF_DATASETS_CACHE) / f"synthlang-{_content_of(path)}"
+            options = {"cache_dir": str(cache)}
         origin = partial(_origin_of_folder, path, config)
     elif streams:
         options = {"revision": _commit_of(str(path), revision)}
@@ -108,7 +110,9 @@ def _check_place(path: Path, name: str, revision: str | None) -> None:
         hint = "name its folder, or use a source or a task that reads a file, such as text:FILE"
         raise InputError("is a file, but hf: reads a folder", path, hint=hint, code="type")
     if not path.is_dir():
-        if str(path) in _formats():
+        from datasets.packaged_modules import _PACKAGED_DATASETS_MODULES
+
+        if str(path) in _PACKAGED_DATASETS_MODULES:  # which the library takes for a format of files
             raise no_such(path, "folder", hint="name a folder that exists, or a data set of the hub (OWNER/NAME)")
         return
     if revision:
@@ -164,23 +168,6 @@ def _content_of(folder: Path) -> str:
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     content = [[path.relative_to(folder).as_posix(), sha256_file(path)] for path in files]
     return fingerprint("folder", files=content)
-
-
-def _formats() -> Collection[str]:
-    """Return the names that the library takes for formats of files, not for data sets."""
-    from datasets.packaged_modules import _PACKAGED_DATASETS_MODULES
-
-    return tuple(_PACKAGED_DATASETS_MODULES)
-
-
-def _cache_of(folder: Path) -> Path:
-    """Return the cache folder for a local data set, named by the content of its files.
-
-    The library's own cache compares the times of files, which a copy or an archive may preserve.
-    """
-    import datasets
-
-    return Path(datasets.config.HF_DATASETS_CACHE) / f"synthlang-{_content_of(folder)}"
 
 
 def check_json_lines(folder: Path) -> None:
@@ -334,32 +321,21 @@ def name_and_options(spec: str, known: Sequence[str], scheme: str = "hf") -> tup
         InputError: An option is unknown, its value is missing or not allowed, or the user in a path ``~USER`` does not
             exist.
     """
-    name, mark, query = spec.rpartition("?")
-    if not mark or user_path(spec).exists():
-        return spec, {}
-    options = dict(part.partition("=")[::2] for part in query.split("&"))
-    place = f"{scheme}:{name}"
+    name, options = path_options(spec, known, f"{scheme}:")
     for key, value in options.items():
-        if key not in known:
-            raise unknown_option(key, place, known)
         if bool(value) == (key in FLAGS):
             reason = f"takes no value, but has {value!r}" if value else "has no value"
             hint = f"write {key}, or leave the option out" if value else f"write {key}={VALUES.get(key, 'VALUE')}"
-            raise InputError(reason, place, keys=(key,), hint=hint, code="type")
-    check_values(options, place)
+            raise InputError(reason, f"{scheme}:{name}", keys=(key,), hint=hint, code="type")
     return name, options
-
-
-def described(features: Mapping[str, Any]) -> str:
-    """Return the names and types of columns as text for a message."""
-    lists = {column: dtype_of(items_of(feature)) for column, feature in features.items()}
-    kinds = {c: f"list of {lists[c]}" if lists[c] else dtype_of(features[c]) or "nested" for c in features}
-    return ", ".join(f"{column} ({kind})" for column, kind in kinds.items())
 
 
 def no_columns(name: str, needed: str, features: Mapping[str, Any]) -> InputError:
     """Return the error for a data set without the columns that the phrase ``needed`` describes."""
-    reason = f"needs {needed}, but {f'has only {described(features)}' if features else 'has no columns'}"
+    lists = {column: dtype_of(items_of(feature)) for column, feature in features.items()}
+    kinds = {c: f"list of {lists[c]}" if lists[c] else dtype_of(features[c]) or "nested" for c in features}
+    columns = ", ".join(f"{column} ({kind})" for column, kind in kinds.items())
+    reason = f"needs {needed}, but {f'has only {columns}' if columns else 'has no columns'}"
     hint = "rename a column (of a data set of the hub, in a local copy), or use another data set"
     return InputError(reason, name, hint=hint, code="missing")
 

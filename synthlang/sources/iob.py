@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -91,21 +92,18 @@ def read_sentences(path: Path, column: int = 1, tag: int = 0) -> Iterator[dict[s
         InputError: The file cannot be read, a line has too few columns or an empty word, or a tag is invalid.
     """
     prefix = _common_prefix(path, column, tag)
-    form, ner = list[str](), list[str]()
-    for line in column_lines(path, tag):
-        number, fields, _ = line
-        if fields:
-            if len(fields) < (needed := max(2, column, tag)):
+    needed = max(2, column, tag)
+    for is_sentence, lines in groupby(column_lines(path, tag), lambda line: bool(line.fields)):
+        form, ner = list[str](), list[str]()
+        for line in lines if is_sentence else ():
+            if len(line.fields) < needed:
                 hint = PAIR if needed == 2 else "complete the line, or name other columns: PATH?column=1&tag=2"
                 raise too_few_columns(path, line, needed, hint)
-            form.append(filled(fields[column - 1].removeprefix(prefix), path, number))
+            form.append(filled(line.fields[column - 1].removeprefix(prefix), path, line.number))
             hint = "correct the tag, or name the column of the tags, as in PATH?tag=3"
-            ner.append(iob_tag(fields[tag - 1].strip(), path, number, hint=hint))
-        elif form:
+            ner.append(iob_tag(line.fields[tag - 1].strip(), path, line.number, hint=hint))
+        if form:
             yield {FORM: form, "ner": ner}
-            form, ner = [], []
-    if form:
-        yield {FORM: form, "ner": ner}
 
 
 def is_conllu(path: Path) -> bool:

@@ -13,9 +13,9 @@ from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.fingerprint import fingerprint
 from synthlang.sources.base import Source, size_of, with_columns
+from synthlang.sources.splits import ONCE
 
 LIMIT = "limit"
-ONCE = "write the option once"
 
 
 class LimitedSource:

@@ -6,7 +6,6 @@ An estimate costs at most SAMPLE bytes of extra reading. Once a split has been r
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
@@ -48,33 +47,27 @@ class Sizes:
         self._known[split] = sentences, True
 
 
-def _size(handle: IO[bytes]) -> int:
-    """Return the size of a plain file in bytes, or 0 for anything else, such as a pipe."""
-    about = os.fstat(handle.fileno())
-    return about.st_size if stat.S_ISREG(about.st_mode) else 0
-
-
 def share_read(handle: IO[bytes]) -> float | None:
-    """Return the share of a file that has been read, 0 to 1, or None if it is unknown.
+    """Return the share of a file that has been read, 0 to 1, or None for an empty file.
 
     For a packed file the share counts packed bytes.
     """
     if handle.closed:  # at the end
         return 1.0
-    size = _size(handle)
+    size = os.fstat(handle.fileno()).st_size
     return min(1.0, os.lseek(handle.fileno(), 0, os.SEEK_CUR) / size) if size else None
 
 
 def blocks_in(path: Path) -> int | None:
     """Estimate the number of blocks in a file, which are groups of lines between blank lines.
 
-    At most about SAMPLE bytes are read. The result is None for an empty file or a pipe.
+    At most about SAMPLE bytes are read. The result is None for an empty file.
 
     Raises:
         OSError: The file cannot be read.
     """
     with path.open("rb") as handle:
-        if not (size := _size(handle)):
+        if not (size := path.stat().st_size):
             return None
         blocks, end = 0, b""
         while handle.tell() < SAMPLE and (piece := handle.read(PIECE)):

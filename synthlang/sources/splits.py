@@ -27,12 +27,13 @@ CHARACTERS = "characters"
 VALUES = {NORMALISE: NFC, CJK: CHARACTERS}
 """The only allowed value of each option that changes how words are read."""
 OPTIONS = ("split", *NAMES, NORMALISE)
+ONCE = "write the option once"
 # Names of files about the data, and endings of files that are not data.
 ABOUT = re.compile(r"(readme|licen[cs]e|copying|notice|changelog|citation|authors|contributing)", re.IGNORECASE)
 BESIDE = (".md", ".html", ".pdf", ".json", ".yaml", ".yml", ".log", ".xml", ".py", ".sh", ".txt")
 
 
-def path_options(spec: str, known: Sequence[str]) -> tuple[str, dict[str, str]]:
+def path_options(spec: str, known: Sequence[str], scheme: str = "") -> tuple[str, dict[str, str]]:
     """Return the path and the options of ``PATH?name=value&name``, where a missing value is "".
 
     If a path with this whole name exists, there are no options.
@@ -40,20 +41,30 @@ def path_options(spec: str, known: Sequence[str]) -> tuple[str, dict[str, str]]:
     Args:
         spec: The path with its options.
         known: Names of the allowed options.
+        scheme: Text before the path in messages, such as ``hf:``.
 
     Raises:
-        InputError: An option is unknown, its value is not allowed, or the user in a path ``~USER`` does not exist.
+        InputError: An option is unknown or occurs twice, its value is not allowed, or the user in a path ``~USER`` does
+            not exist.
     """
     plain, mark, query = spec.rpartition("?")
+    place = f"{scheme}{plain}"
     if not mark or user_path(spec).exists():
         return spec, {}
-    options = {part.partition("=")[0]: part.partition("=")[2] for part in query.split("&")}
-    if wrong := [name for name in options if name not in known]:
-        raise unknown_option(wrong[0], plain, known)
+    options = dict[str, str]()
+    for name, _, value in (part.partition("=") for part in query.split("&")):
+        if name not in known:
+            raise unknown_option(name, place, known)
+        if name in options:
+            raise InputError("the option occurs more than once", place, keys=name, hint=ONCE, code="duplicate")
+        options[name] = value
     if options.get("split", "train") not in NAMES:
         reason = f"must be train, dev or test, not {options['split']!r}"
-        raise InputError(reason, plain, keys="split", hint="write for example split=train", code="unknown")
-    check_values(options, plain)
+        raise InputError(reason, place, keys="split", hint="write for example split=train", code="unknown")
+    for name, value in VALUES.items():
+        if options.get(name, value) != value:
+            hint = f"write {name}={value}, or leave the option out"
+            raise InputError(f"must be {value}, not {options[name]!r}", place, keys=name, hint=hint, code="unknown")
     return plain, options
 
 
@@ -71,18 +82,6 @@ def unknown_option(name: str, place: str, known: Iterable[str]) -> UnknownOption
     error = UnknownOptionError(reason, place, keys=(name,) if name else (), hint=hint, code="unknown")
     error.known = known
     return error
-
-
-def check_values(options: Mapping[str, str], place: str) -> None:
-    """Check the values of the options ``normalise`` and ``cjk``, if they are given.
-
-    Raises:
-        InputError: A value differs from the allowed value in VALUES. The path of the error is ``place``.
-    """
-    for name, value in VALUES.items():
-        if options.get(name, value) != value:
-            hint = f"write {name}={value}, or leave the option out"
-            raise InputError(f"must be {value}, not {options[name]!r}", place, keys=name, hint=hint, code="unknown")
 
 
 def is_file(path: Path) -> bool:
@@ -167,12 +166,14 @@ def find_splits(
             reason = f"several {'folders' if folders else 'files'} could be the split {split}: {some_names(paths)}"
             hint = "keep one of these folders, and move the others elsewhere" if folders else name_files
             raise InputError(reason, folder, hint=hint, code="duplicate")
-    if labelled and not folders and (rest := left_over(inside, endings, found)):
+    mine = tuple(ending for ending in endings if ending)
+    unread = unread_files(inside, endings, {path for paths in found.values() for path in paths})
+    rest = [p for p in unread if p.name.endswith(mine) or (split_of(p.name) or "") not in {"", *found}]
+    if labelled and not folders and rest:
         reason = f"the split of {some_names(rest)} is unknown"
         raise InputError(reason, folder, hint=f"{name_files}, or move other files elsewhere", code="unknown")
     if not found:
-        names = " or ".join(ending for ending in endings if ending)
-        reason = f"no file with train, dev or test in its name ends in {names}"
+        reason = f"no file with train, dev or test in its name ends in {' or '.join(mine)}"
         hint = "name another folder, or a file of this folder with ?train=FILE"
         raise InputError(reason, folder, hint=hint, code="missing")
     return {split: found[split][0] for split in NAMES if split in found}
@@ -193,21 +194,6 @@ def texts_in(folder: Path, endings: tuple[str, ...]) -> list[Path]:
     if found:
         reason = f"the folder has no text, only {found[0].name}"
     raise InputError(reason, folder, hint="name a folder with text files, or a file", code="missing")
-
-
-def left_over(inside: Sequence[Path], endings: tuple[str, ...], found: Mapping[str, Sequence[Path]]) -> list[Path]:
-    """Return the files of a folder that were not read but may be splits.
-
-    Such a file has an ending of data files, or its name contains a split for which no file was found.
-
-    Args:
-        inside: All files of the folder.
-        endings: Endings of the names of data files.
-        found: The files of each split that was found.
-    """
-    mine = tuple(ending for ending in endings if ending)
-    unread = unread_files(inside, endings, {path for paths in found.values() for path in paths})
-    return [p for p in unread if p.name.endswith(mine) or (split_of(p.name) or "") not in {"", *found}]
 
 
 def some_names(files: Sequence[Path]) -> str:

@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from synthlang.corpus import count_words
 from synthlang.errors import InputError
 from synthlang.files import atomic_folder, read_json, write_json
 from synthlang.fingerprint import fingerprint
 from synthlang.language import Language
-from synthlang.overlap import count_words
 from synthlang.store import Store
 from synthlang.vocabularies.build import (
     SourcedLanguage,

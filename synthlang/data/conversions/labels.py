@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from itertools import groupby
 from pathlib import Path
 from typing import IO, Literal
 
@@ -34,7 +35,7 @@ class LabelTable(SplitConverter):
         for split, rows in self.tables(given, (self.words, self.tags)):
             with written(out / f"{split}.tsv") as handle:
                 for words, tags in rows:
-                    _write(handle, words, [self._name(tag) for tag in tags], counts)
+                    _write(handle, zip(words, map(self._name, tags), strict=True), counts)
         return +counts
 
     def _name(self, tag: int) -> str:
@@ -59,26 +60,22 @@ class LabelColumns(SplitConverter):
         for split, name in self.splits.items():
             path = given.path(name)
             with opened(path) as lines, written(out / f"{split}.tsv") as handle:
-                words, tags = list[str](), list[str]()
-                for number, line in enumerate(lines, start=1):
-                    if not line.strip():
-                        _write(handle, words, tags, counts)
-                        words, tags = [], []
-                        continue
-                    columns = line.split("\t") if "\t" in line else line.split()
-                    if len(columns) < max(self.word, self.tag):
-                        needed = max(self.word, self.tag)
-                        reason = f"the line has {plural(len(columns), 'column')}, but at least {needed} are needed"
-                        raise InputError(reason, path, number, hint=OTHER, code="format")
-                    words.append(columns[self.word - 1])
-                    tags.append(columns[self.tag - 1])
-                _write(handle, words, tags, counts)
+                for is_sentence, group in groupby(enumerate(lines, start=1), lambda line: bool(line[1].strip())):
+                    if is_sentence:
+                        _write(handle, [self._columns(line, path, number) for number, line in group], counts)
         return +counts
 
+    def _columns(self, line: str, path: Path, number: int) -> tuple[str, str]:
+        columns, needed = line.split("\t") if "\t" in line else line.split(), max(self.word, self.tag)
+        if len(columns) < needed:
+            reason = f"the line has {plural(len(columns), 'column')}, but at least {needed} are needed"
+            raise InputError(reason, path, number, hint=OTHER, code="format")
+        return columns[self.word - 1], columns[self.tag - 1]
 
-def _write(handle: IO[str], words: Iterable[str], tags: Iterable[str], counts: Counter[str]) -> None:
-    """Write one sentence. Spaces inside a word, which some releases have, become underscores."""
-    pairs = [("_".join(one_line(word).split()), tag) for word, tag in zip(words, tags, strict=True)]
+
+def _write(handle: IO[str], sentence: Iterable[tuple[str, str]], counts: Counter[str]) -> None:
+    """Write the words and tags of a sentence. Spaces inside a word, which some releases have, become underscores."""
+    pairs = [("_".join(one_line(word).split()), tag) for word, tag in sentence]
     counts[EMPTY] += sum(not word for word, _ in pairs)
     if lines := [f"{word}\t{tag}\n" for word, tag in pairs if word]:
         handle.write("".join(lines) + "\n")

@@ -7,8 +7,15 @@ from pathlib import Path
 from typing import Literal
 
 from synthlang.data.steps.base import BaseStep, StepRecord, Tools
-from synthlang.parallel.aligners import Program, aligner_version, find_aligner
-from synthlang.parallel.ready import KIND, alignment_name, ready_store, stored_alignment
+from synthlang.parallel.aligners import (
+    KIND,
+    Program,
+    aligner_version,
+    alignment_name,
+    find_aligner,
+    ready_store,
+    stored_alignment,
+)
 from synthlang.parallel.text import read_parallel, text_fingerprint
 
 RATES = {"fast_align": 294.0, "eflomal": 918.0}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice, pairwise
+from functools import partial
+from itertools import groupby, islice, pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -137,15 +138,9 @@ def _pairs(lines: Iterable[str]) -> Iterator[Record]:
 
 def _labels(lines: Iterable[str]) -> Iterator[Record]:
     """Yield the sentences, which have a word and its tag on each line and end with a blank line."""
-    rows: list[list[str]] = []
-    for line in lines:
-        if line:
-            rows.append(line.split("\t"))
-        elif rows:
-            yield _sentence(rows)
-            rows = []
-    if rows:
-        yield _sentence(rows)
+    for is_sentence, group in groupby(lines, key=bool):
+        if is_sentence:
+            yield _sentence([line.split("\t") for line in group])
 
 
 def _sentence(rows: Sequence[Sequence[str]]) -> Record:
@@ -198,18 +193,12 @@ def relabelled(rows: Sequence[Sequence[str]], words: Words) -> list[tuple[str, s
 def _slots(lines: Iterable[str]) -> Iterator[Record]:
     """Yield the utterances of multilingual TOD, whose slots are spans of characters."""
     for line in lines:
-        intent, slots, utterance, *others = line.split("\t")
+        intent, spans, utterance, *others = line.split("\t")
+        yield [utterance], partial(_slot_line, intent, spans, utterance, others)
 
-        def build(
-            words: Sequence[Words],
-            start: str = intent,
-            spans: str = slots,
-            text: str = utterance,
-            end: list[str] = others,
-        ) -> str:
-            return "\t".join([start, moved_spans(spans, text, words[0]), " ".join(words[0]), *end]) + "\n"
 
-        yield [utterance], build
+def _slot_line(intent: str, spans: str, text: str, others: Sequence[str], words: Sequence[Words]) -> str:
+    return "\t".join([intent, moved_spans(spans, text, words[0]), " ".join(words[0]), *others]) + "\n"
 
 
 def moved_spans(spans: str, text: str, words: Words) -> str:
@@ -247,13 +236,8 @@ def check_characters(text: str, words: Words) -> None:
         InputError: The characters differ.
     """
     if "".join(words) != "".join(text.split()):
-        reason = f"the segmenter changed the characters of a text: {shortened(text)}"
+        reason = f"the segmenter changed the characters of a text: {text[:40]}"
         raise InputError(reason, hint="leave out the steps of this data set (--no-steps)", code="failed")
-
-
-def shortened(text: str) -> str:
-    """Return a text, cut after 40 characters."""
-    return text if len(text) <= 40 else f"{text[:40]}…"
 
 
 LAYOUTS: dict[str, Callable[[Iterable[str]], Iterator[Record]]] = {
