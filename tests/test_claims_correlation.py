@@ -227,7 +227,7 @@ def _judged(folder: Path, *over: str) -> Verdict:
     found = judge(claim(correlate={**about, "over": over}), results_of([study]))
     shown = correlate(scores_of(study).conditions, "alignment_all")
     assert found.n == shown.found.clusters and found.one_model == shown.one_model
-    assert f"n = {shown.text}" in found.text
+    assert shown.numbers[shown.numbers.index("n = ") :] in found.text
     assert found.ours is not None and shown.found.r is not None
     assert (found.ours.mean, found.ours.low) == (shown.found.r, shown.found.low)
     return found

@@ -188,18 +188,16 @@ class Correlated:
         return plural(self.pairs, "pair") + ("" if self.models is None else f" of {plural(self.models, 'model')}")
 
     @property
-    def text(self) -> str:
-        """The number of conditions, and the number of pairs unless each condition is one pair of a separate model."""
-        plain = self.pairs == self.found.clusters and self.models in (None, self.pairs)
-        return self.conditions if plain else f"{self.conditions}, {self.pairs_of_models}"
-
-    @property
     def numbers(self) -> str:
-        """The known numbers in words, such as ``0.90 (0.60 … 0.97), p = 0.01, n = 12 conditions``."""
+        """The known numbers in words, such as ``0.90 (0.60 … 0.97), p = 0.01, n = 12 conditions``.
+
+        The number of pairs is part of the text unless each condition is one pair of a separate model.
+        """
         r, p, low, high = self.found.r, self.found.p, self.found.low, self.found.high
         bounds = "" if low is None or high is None else f" ({low:.2f} … {high:.2f})"
         shown = "" if r is None else f"{r:.2f}{bounds}{'' if p is None else f', p = {p:.3g}'}, "
-        return f"{shown}n = {self.text}"
+        plain = self.pairs == self.found.clusters and self.models in (None, self.pairs)
+        return f"{shown}n = {self.conditions}" + ("" if plain else f", {self.pairs_of_models}")
 
 
 def clustered(

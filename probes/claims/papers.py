@@ -252,9 +252,9 @@ def read_paper(name: str | Path, folder: Path | None = None) -> Paper:
 
 
 def _state(path: Path) -> tuple[int, ...]:
-    """Return device, inode, modification time and size of a file, or () if it does not exist."""
-    found = path.stat() if path.is_file() else None
-    return () if found is None else (found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size)
+    """Return device, inode, modification time and size of a file."""
+    found = path.stat()
+    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
 
 
 @lru_cache(maxsize=32)

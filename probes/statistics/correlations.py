@@ -177,7 +177,7 @@ def _permutation_p(
     x: Floats, y: Floats, r: float, units: Units, parts: Sequence[Rows], kind: Kind, random: np.random.Generator
 ) -> tuple[float | None, bool, str | None]:
     groups = units.groups
-    total = arrangements(groups)
+    total = prod(factorial(len(points)) for points in groups)
     if total == 1:
         return None, False, "no two clusters are in the same blocks, so there is no permutation"
     exact = total <= EXACT_ARRANGEMENTS
@@ -288,11 +288,6 @@ def groups_of(codes: NDArray[np.intp]) -> tuple[Rows, ...]:
     """Return the rows of each code in ``codes`` [n], in the order of the codes."""
     order = np.argsort(codes, kind="stable")
     return tuple(np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)) if len(codes) else ()
-
-
-def arrangements(groups: Sequence[Rows]) -> int:
-    """Return the number of permutations of the clusters, the product of the factorials of the sizes of ``groups``."""
-    return prod(factorial(len(points)) for points in groups)
 
 
 def every_arrangement(groups: Sequence[Rows], n: int) -> Iterator[Rows]:
