@@ -13,8 +13,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from probes.measures.distances.pairs import PairReaders, linked_in_order, open_other, shared_text, unrelated
-from probes.measures.distances.pictures import OPEN, choose, chosen_vectors
 from probes.measures.distances.probe import distances_probe
+from probes.measures.distances.show import OPEN, choose, chosen_vectors
 from probes.measures.probe_input import ProbeInput
 from probes.measures.table import ProbeConfig
 from probes.models.aligned import Aligned

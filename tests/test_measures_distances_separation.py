@@ -7,8 +7,8 @@ import pytest
 import torch
 from scipy import stats
 
-from probes.measures.distances.auc import Influence, auc, clustered_interval, placements, standard_error
 from probes.measures.distances.pairs import Linked, pair_blocks, unrelated
+from probes.measures.distances.separation import Influence, auc, clustered_interval, placements, standard_error
 from tests.refusals import refused
 from tests.separations import separations
 

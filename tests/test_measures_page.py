@@ -8,9 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from probes.measures.page import against_retrieval, cka_against_retrieval, write_page
+from probes.measures.cka.probe import cka_sentence
+from probes.measures.maps.show import maps_sentence
+from probes.measures.page import cka_against_retrieval, write_page
 from probes.measures.result import ProbeResult
-from probes.measures.summary import cka_sentence, maps_sentence, retrieval_sentence, words_sentence
+from probes.measures.retrieval.show import retrieval_sentence
+from probes.measures.words.alignment import words_sentence
 
 
 def found_of(cka, counted, linked, variants=("context",)):
@@ -95,12 +98,16 @@ def test_counts_are_shown_where_there_are_any_and_the_page_names_its_command(tmp
 def test_pearson_over_layers(seed, n):
     random = np.random.default_rng(seed)
     cka, retrieval = random.random(n), random.random(n) * 100
-    found = against_retrieval(cka.tolist(), retrieval.tolist(), seed)
-    assert found.r == pytest.approx(np.corrcoef(cka, retrieval)[0, 1], abs=1e-9)
-    assert found.n == n and found.kind == "pearson"
-    assert against_retrieval(cka.tolist(), (3 * cka + 1).tolist()).r == pytest.approx(1.0)
-    gaps = against_retrieval([None, *cka.tolist(), 0.5], [0.3, *retrieval.tolist(), None], seed)
-    assert gaps == found
+
+    def against(cka, retrieval):
+        return cka_against_retrieval(found_of(cka, retrieval, retrieval), seed)
+
+    found = against(cka.tolist(), retrieval.tolist())
+    assert found["r"] == pytest.approx(np.corrcoef(cka, retrieval)[0, 1], abs=1e-9)
+    assert found["n"] == n and found["kind"] == "pearson"
+    assert against(cka.tolist(), (3 * cka + 1).tolist())["r"] == pytest.approx(1.0)
+    gaps = against([None, *cka.tolist(), 0.5], [0.3, *retrieval.tolist(), None])
+    assert gaps == {**found, "pairs": "all linked pairs"}
 
 
 def test_the_page_begins_with_what_each_probe_found(tmp_path):
@@ -118,12 +125,14 @@ def test_sentences_of_the_summary():
     )
     assert cka_sentence({"comparisons": {"languages": {"mean": {"biased": None}}}}) == ""
     csls = {"counted": {"csls": {"mean": 31.66}}, "linked": {"csls": None}}
-    retrieval = {"headline": {"variant": "context"}, "variants": {"context": {"layers": [{"layer": 2, "pairs": csls}]}}}
-    assert retrieval_sentence(retrieval, "counted", "pairs that count") == (
+    context = {"layers": [{"layer": 2, "pairs": csls}], "links": {"counted": 60, "unlike": 60}}
+    retrieval = {"headline": {"variant": "context"}, "variants": {"context": context}}
+    assert retrieval_sentence(retrieval) == (
         "At layer 2 the nearest word of the other language is the translation for 31.7 % of the words in context "
         "(pairs that count; CSLS)."
     )
-    assert retrieval_sentence(retrieval, "linked", "all linked pairs").startswith("No word could be retrieved")
+    context["links"] = {"counted": 0, "unlike": 0}
+    assert retrieval_sentence(retrieval).startswith("No word could be retrieved")
     whole, rest = ({"n": n, "cosine": {"mean": mean}} for n, mean in ((512, 52.0), (100, 12.34)))
     words = {"types": 512, "candidates": {"parent": 4221}, "scores": {"all": whole, "held_out": rest}}
     assert "52.0 % of 512" in words_sentence(words) and "12.3 % of the 100 outside" in words_sentence(words)

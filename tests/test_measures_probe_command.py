@@ -14,7 +14,6 @@ from rich.console import Console
 
 from pretrain.config import PretrainConfig
 from pretrain.run import pretrain
-from probes.measures.page import against_retrieval
 from probes.measures.probe_command import (
     _without_words,
     measure,
@@ -130,7 +129,6 @@ def test_what_is_refused(run, tmp_path):
         (probe_command, (str(run), inside, tmp_path / "out"), ("maps.save", "conflict")),
         (probe_command, (str(tmp_path / "mine"), one, None), ("mine", "missing")),
         (probe_names, ("words,cca",), ("--probe", "unknown")),
-        (against_retrieval, ([0.1, 0.2], [1.0, 2.0, 3.0]), ("", "conflict")),
     ]
     for call, given, refusal in cases:
         assert refused(call, *given) == refusal
@@ -218,7 +216,7 @@ class MoreProbes(ProbeConfig):
 
 def test_a_probe_is_a_file_and_a_line(run, tmp_path):
     config = parse(MoreProbes, {"probes": ["lengths"], "data": {"dev": 30}, "lengths": {"most": 9}})
-    assert probe_names("lengths,cka", MoreProbes) == ["lengths", "cka"] and "lengths" in MoreProbes.table()
+    assert "lengths" in MoreProbes.table()
     folder = probe_command(str(run), config, tmp_path / "out")
     found = json.loads((folder / "probes.json").read_text())["probes"]
     assert list(found) == ["lengths"] and found["lengths"]["counts"] == {"sentences counted": 9}

@@ -211,7 +211,7 @@ def test_words_in_capitals_can_take_the_vector_of_small_letters(tmp_path):
         probe(subject_of(model, tmp_path, great, text, [DIAGONAL] * 60, {**KEEP, "static": load}))
     short = write_vec(tmp_path / "short.vec", {word: vector[:-1] for word, vector in vectors.items()})
     other = {**KEEP, "static": {**load, "right": short, "lower": True}}
-    with pytest.raises(InputError, match="dimensions cannot be rotated onto each other"):
+    with pytest.raises(InputError, match="dimensions cannot be mapped to each other"):
         probe(subject_of(model, tmp_path, great, text, [DIAGONAL] * 60, other))
     found = probe(
         subject_of(model, tmp_path, great, text, [DIAGONAL] * 60, {**KEEP, "static": {**load, "lower": True}})

@@ -114,8 +114,6 @@ def test_a_dictionary_names_the_words_of_other_models(run, tmp_path):
     bare = replace(subject_of(run), run=None)
     with pytest.raises(InputError, match=r"words\.dictionary: .* give a file of translations"):
         words_probe(replace(bare, pretrained=replace(bare.pretrained, run=None)))
-    with pytest.raises(InputError, match="needs a store"):
-        words_probe(bare)
     (tmp_path / "d.txt").write_text("no-such-long-word another-long-word\n")
     with pytest.raises(InputError, match=r"1 word pair, none can be compared \(pairs of words of several tokens: 1\)"):
         words_probe(other)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from probes.static.vec_file import read_vec
+from probes.static.vectors import read_vec
 from synthlang import packed
 from synthlang.catalogue import load_yaml
 from synthlang.dictionary.word_dictionary import read_muse

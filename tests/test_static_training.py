@@ -178,6 +178,5 @@ def test_bad_settings_and_no_gensim_are_refused(monkeypatch):
     ):
         with pytest.raises(ValueError, match="validation error"):
             StaticConfig.model_validate(bad)
-    assert not COUNTS.needs_gensim and StaticConfig().needs_gensim
     monkeypatch.setitem(sys.modules, "gensim.models", None)
     assert refused(train_vectors, SMALL, CORPUS) == ("kind", "extra")

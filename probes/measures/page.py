@@ -13,7 +13,6 @@ from probes.measures.retrieval.show import PAIRS, drawn_kind
 from probes.measures.table import PROBES
 from probes.report.page import Block, Bullets, Code, Figures, Folded, Paragraph, Section, Terms, html_page
 from probes.statistics import Correlation, correlation
-from synthlang.errors import InputError
 from synthlang.files import atomic_file
 from synthlang.rng import key_of
 
@@ -80,6 +79,10 @@ def _blocks(probe: type[ProbeSettings], result: ProbeResult) -> list[Block]:
 def cka_against_retrieval(found: Mapping[str, ProbeResult], seed: int) -> dict[str, Any] | None:
     """Return Pearson's r of CKA and retrieval over layers as JSON, or None if one of the two probes did not run.
 
+    Conneau et al. 2020, section 5.2, report more than 0.9 for four pairs of languages. A layer without one of the two
+    numbers is left out. With fewer than 3 layers left, r is None. Layers are not independent, so p and the interval are
+    weaker evidence than for the same number of models.
+
     An undefined r is None and has a ``reason``. ``pairs`` names the set of word pairs that the retrieval figure shows
     (`drawn_kind`). ``found`` has the result of each probe by name. ``seed`` is the seed of the p-value and of the
     bootstrap interval.
@@ -97,29 +100,13 @@ def cka_against_retrieval(found: Mapping[str, ProbeResult], seed: int) -> dict[s
         return _nothing("words were retrieved by static vectors, which have no layers (retrieval.static)")
     kind = drawn_kind(retrieval)
     accuracy = [(layer["pairs"][kind]["csls"] or {}).get("mean") for layer in context["layers"]]
-    return {"pairs": PAIRS[kind], **against_retrieval(cka, accuracy, seed).to_json()}
+    known = [(a, b) for a, b in zip(cka, accuracy, strict=True) if a is not None and b is not None]
+    r = correlation([a for a, _ in known], [b for _, b in known], key_of("cka-retrieval", seed), "pearson")
+    return {"pairs": PAIRS[kind], **r.to_json()}
 
 
 def _nothing(reason: str) -> dict[str, Any]:
     return {"pairs": None, **Correlation("pearson", 0, 0, 0, reason=reason).to_json()}
-
-
-def against_retrieval(cka: Sequence[float | None], retrieval: Sequence[float | None], seed: int = 0) -> Correlation:
-    """Return Pearson's r of the CKA ``cka`` [layers] and the retrieval accuracy ``retrieval`` [layers].
-
-    Conneau et al. 2020, section 5.2, report more than 0.9 for four pairs of languages. A layer with None in either list
-    is left out. With fewer than 3 layers left, r is None. Layers are not independent, so p and the interval are weaker
-    evidence than for the same number of models. ``seed`` is the seed of the p-value and of the bootstrap interval.
-
-    Raises:
-        InputError: The lists have different lengths, or contain NaN or infinity.
-    """
-    if len(cka) != len(retrieval):
-        told = f"CKA has {len(cka)} layers, but retrieval has {len(retrieval)}"
-        raise InputError(told, hint="give the same layers to both", code="conflict")
-    known = [(a, b) for a, b in zip(cka, retrieval, strict=True) if a is not None and b is not None]
-    key = key_of("cka-retrieval", seed)
-    return correlation([a for a, _ in known], [b for _, b in known], key, "pearson")
 
 
 def _together(found: Mapping[str, Any]) -> str:

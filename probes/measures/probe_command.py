@@ -20,7 +20,7 @@ from probes.measures.page import cka_against_retrieval, write_page
 from probes.measures.probe_input import ROLES, ProbeInput
 from probes.measures.result import ProbeResult
 from probes.measures.settings import InputConfig
-from probes.measures.table import FORMAT, ProbeConfig
+from probes.measures.table import FORMAT, PROBES, ProbeConfig
 from probes.models.names import is_run, model_path, natural_target
 from probes.models.opening import open_pretrained
 from probes.report.console import console_table
@@ -53,23 +53,22 @@ def read_probe_config(path: Path | None, options: Mapping[str, Any], overrides: 
     return parse(ProbeConfig, override(data, overrides), path or "probe")
 
 
-def probe_names(text: str | None, config: type[InputConfig] = ProbeConfig) -> list[str] | None:
+def probe_names(text: str | None) -> list[str] | None:
     """Return the probes of a comma-separated list without duplicates, or None if ``text`` is None.
 
-    ``all`` selects every probe. ``config`` is the class of settings that lists the probes.
+    ``all`` selects every probe.
 
     Raises:
         InputError: A probe is unknown.
     """
     if text is None:
         return None
-    names, table = [name.strip() for name in text.split(",")], config.table()
+    names = [name.strip() for name in text.split(",")]
     for name in names:
-        if name not in (*table, "all"):
-            raise InputError(
-                f"unknown probe {name!r}", "--probe", hint=f"choose from {', '.join(table)} and all", code="unknown"
-            )
-    return list(table) if "all" in names else list(dict.fromkeys(names))
+        if name not in (*PROBES, "all"):
+            hint = f"choose from {', '.join(PROBES)} and all"
+            raise InputError(f"unknown probe {name!r}", "--probe", hint=hint, code="unknown")
+    return list(PROBES) if "all" in names else list(dict.fromkeys(names))
 
 
 def probe_command(model: str, config: ProbeConfig, out: Path | None, threads: int | None = None) -> Path:
@@ -114,15 +113,12 @@ def probe_command(model: str, config: ProbeConfig, out: Path | None, threads: in
             shutil.rmtree(work)
     for role in ROLES if config.reads_sentences else ():
         console.print(f"{given.name(role)}: {given.reads(role)}", markup=False, highlight=False)
-    for result in (*results.values(), ProbeResult({}, notes=pretrained.notes)):
-        for table in result.tables:
+    said = [(result.tables, result.notes) for result in results.values()]
+    for tables, notes in (*said, ((), pretrained.notes), (over.tables(), over.notes)):
+        for table in tables:
             console.print(console_table(table))
-        for note in result.notes:
+        for note in notes:
             console.print(f"note: {note}", markup=False, soft_wrap=True)
-    for table in over.tables():
-        console.print(console_table(table))
-    for note in over.notes:
-        console.print(f"note: {note}", markup=False, soft_wrap=True)
     console.print(f"written: {folder / 'probes.json'}", soft_wrap=True, markup=False, emoji=False)
     console.print(f"report:  {(folder / 'probes.html').resolve()}", soft_wrap=True, markup=False, emoji=False)
     return folder
@@ -267,11 +263,7 @@ def _content(named: Named) -> Any:
 
 
 def _with_language(config: ProbeConfig, run: Path) -> ProbeConfig:
-    """Set ``language`` and ``natural`` in the config if the compared language of the run is a natural one.
-
-    Raises:
-        InputError: The run has several natural languages and the config names none, or sentence pairs are missing.
-    """
+    """Set ``language`` and ``natural`` in the config if the compared language of the run is a natural one."""
     if config.natural or config.model2 is not None or not (run / "config.yaml").exists():
         return config
     found = natural_target(load(PretrainConfig, run / "config.yaml"), config.language)
@@ -284,12 +276,10 @@ def _with_language(config: ProbeConfig, run: Path) -> ProbeConfig:
 
 def _check_folder(folder: Path) -> None:
     """Raise InputError if the folder contains anything but results of probes, since it is going to be replaced."""
-    if not folder.exists():
-        return
-    if not folder.is_dir():
-        hint = "give another folder for the results (--out)"
-        raise InputError("is a file, not a folder", folder, hint=hint, code="exists")
-    record = folder / "probes.json"
-    if any(folder.iterdir()) and not (record.exists() and "probes" in read_json(record)):
+    record, told = folder / "probes.json", ""
+    if folder.exists() and not folder.is_dir():
+        told = "is a file, not a folder"
+    elif folder.exists() and any(folder.iterdir()) and not (record.exists() and "probes" in read_json(record)):
         told = "contains files that are not results of probes"
+    if told:
         raise InputError(told, folder, hint="give another folder for the results (--out)", code="exists")

@@ -19,8 +19,7 @@ from probes.rotation.settings import FitSettings
 from probes.states import LanguageSide, linked_vectors, sentence_pairs
 from probes.static.settings import LoadedVectors, TrainedVectors
 from probes.static.training import train_vectors
-from probes.static.vec_file import read_vec
-from probes.static.vectors import StaticVectors
+from probes.static.vectors import StaticVectors, read_vec
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.files import user_path
@@ -147,10 +146,6 @@ class Static:
             raise InputError(told, keys=self.name, hint=self.more, code="empty")
         order = (0, 1) if moves == "target" else (1, 0)
         x, y = (self.vectors[i] for i in order)
-        if len(sizes := {one.vectors.shape[1] for one in self.vectors}) > 1:
-            told = f"vectors of {' and '.join(map(str, sorted(sizes)))} dimensions cannot be rotated onto each other"
-            hint = "use two files with the same number of dimensions"
-            raise InputError(told, keys=self.name, hint=hint, code="conflict")
         at = torch.from_numpy(rows[:, known])
         try:
             fitter = MapFitter(*(Normaliser.fit(one.vectors, self.config.normalise) for one in (x, y)))
@@ -222,10 +217,6 @@ def linked_codes(given: ProbeInput, corpora: tuple[Corpus, Corpus]) -> tuple[Cod
     Raises:
         InputError: The sentence pairs cannot be read.
     """
-    links = given.data.links.take(given.fitted)
-    sentence = given.fitted[links.sentence]
-    left, right = (
-        corpus.form.codes[corpus.offsets[sentence] + column].astype(np.int64)
-        for corpus, column in zip(corpora, (links.left, links.right), strict=True)
-    )
+    words = given.aligned.linked_words(given.fitted)
+    left, right = (corpus.form.codes[at].astype(np.int64) for corpus, at in zip(corpora, words, strict=True))
     return left, right

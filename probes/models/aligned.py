@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from probes.models.pretrained import Pretrained
 from synthlang.errors import InputError
 from synthlang.files import safe_name
@@ -30,6 +33,15 @@ class Aligned:
 
     text: LinkedText
     data: PairData
+
+    def linked_words(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the left [q] and right [q] words of all alignments in the sentence pairs at ``rows``.
+
+        Words are numbered through the whole corpus of each side.
+        """
+        links = self.data.links.take(rows)
+        sentence = rows[links.sentence]
+        return self.text.left.offsets[sentence] + links.left, self.text.right.offsets[sentence] + links.right
 
 
 def read_aligned(

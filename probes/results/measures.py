@@ -11,7 +11,7 @@ from typing import Any
 from pretrain.config import PretrainConfig
 from pretrain.folder import READINGS, named_steps, read_metrics, selected_row
 from probes.measures.table import PROBES
-from probes.measures.words.declared import ALIGNMENT as ALIGNMENT_TREE
+from probes.measures.words import ALIGNMENT as ALIGNMENT_TREE
 from probes.results.declared import ANY, AT_LEAST_ZERO, COEFFICIENT, SHARE, Measure, Range, Tree, Value, find, values_in
 from probes.results.scores import ALIGNMENTS, DIGITS, PERPLEXITY_MEASURE, score_measure
 from probes.statistics import Interval, mean_interval

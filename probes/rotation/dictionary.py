@@ -198,11 +198,9 @@ def translations(text: Aligned, words: int | None) -> NDArray[np.int64]:
     Returns:
         The codes [n, 2] int64 of the left and the right type, most frequent pairs first.
     """
-    data = text.data
-    links = data.links.take(data.train)
-    sentence = data.train[links.sentence]
-    left = text.text.left.form.codes[data.left.offsets[sentence] + links.left].astype(np.int64)
-    right = text.text.right.form.codes[data.right.offsets[sentence] + links.right].astype(np.int64)
+    corpora = text.text.left, text.text.right
+    words = text.linked_words(text.data.train)
+    left, right = (corpus.form.codes[at].astype(np.int64) for corpus, at in zip(corpora, words, strict=True))
     size = int(left.max(initial=0)) + 1
     pairs, counts = np.unique(right * size + left, return_counts=True)
     of_right, of_left = pairs // size, pairs % size

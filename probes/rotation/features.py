@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -21,6 +21,7 @@ from probes.rotation.procrustes import Fit, LinearMap
 from probes.rotation.saved import load_maps
 from probes.rotation.settings import RotationConfig
 from probes.states import LanguageSide, StateReader, anchors, linked_vectors, reading, sentence_pairs
+from probes.transfer.config import FeaturesConfig
 from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.fingerprint import fingerprint, sha256_file
@@ -31,21 +32,6 @@ from synthlang.store import Store
 
 FORMAT = 1  # raise when the same settings and texts give other maps
 SUBWORDS: dict[Literal["first", "last", "mean"], Subword] = {"first": "start", "last": "end", "mean": "mean"}
-
-
-class Read(Protocol):
-    """Settings of features that a rotation depends on, as in `FeaturesConfig`.
-
-    Attributes:
-        layers: Numbers of the layers, from 0 (the embeddings). Negative numbers count from the last layer.
-        subword: The subword whose vector represents a word.
-    """
-
-    @property
-    def layers(self) -> tuple[int, ...]: ...
-
-    @property
-    def subword(self) -> Literal["first", "last", "mean"]: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +93,7 @@ class Rotation:
 
 def fit_rotation(
     config: RotationConfig,
-    features: Read,
+    features: FeaturesConfig,
     pretrained: Pretrained,
     seed: int = 0,
     store: Store | None = None,
@@ -162,7 +148,7 @@ def fit_rotation(
 
 
 def rotation_fingerprint(
-    config: RotationConfig, features: Read, pretrained: Pretrained, text: Aligned, seed: int
+    config: RotationConfig, features: FeaturesConfig, pretrained: Pretrained, text: Aligned, seed: int
 ) -> str:
     """Return the fingerprint of everything that the maps depend on."""
     unread = {"pairs", "map", "dictionary"}
@@ -178,15 +164,11 @@ def rotation_fingerprint(
 def _saved(
     config: RotationConfig,
     folder: Path,
-    features: Read,
+    features: FeaturesConfig,
     pretrained: Pretrained,
     numbers: Mapping[Role, tuple[int, ...]],
 ) -> Rotation:
-    """Read the maps that the probe ``maps`` saved.
-
-    Raises:
-        InputError: The maps cannot be read, belong to other models, layers or subwords, or map the other language.
-    """
+    """Read the maps that the probe ``maps`` saved."""
     saved = load_maps(folder)
     about, subword = saved.about, SUBWORDS[features.subword]
     if (about.model, about.language) != (pretrained.fingerprint, pretrained.target.language.name):

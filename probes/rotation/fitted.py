@@ -6,7 +6,7 @@ The pairs of vectors may be means of dictionary words over a corpus (word anchor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -163,19 +163,24 @@ def fit_layers(
             `fit_normaliser`), or the temporary files cannot be written.
     """
     if "centre" not in plan(method, rounds):
-        fitters = [MapFitter(*_without_means(method, width)) for _ in range(layers)]
+        plain = Normaliser(method, 1, torch.zeros(0, width, dtype=torch.float64))
+        fitters = [MapFitter(plain, plain) for _ in range(layers)]
         for batch in pairs:
             for one, x, y in zip(fitters, *batch, strict=True):
                 one.update(x, y)
         return tuple(one.fit(centre) for one in fitters)
-    left, right = LayerCache(layers, width), LayerCache(layers, width)
-    for x, y in pairs:
-        _check_widths(x, y)
-        left.write(x)
-        right.write(y)
-    return tuple(
-        _fit(partial(left.blocks, i), partial(right.blocks, i), width, method, rounds, centre) for i in range(layers)
-    )
+    sides = LayerCache(layers, width), LayerCache(layers, width)
+    for batch in pairs:
+        _check_widths(*batch)
+        for side, rows in zip(sides, batch, strict=True):
+            side.write(rows)
+    found = []
+    for i in range(layers):
+        fitter = MapFitter(*(fit_normaliser(partial(side.blocks, i), width, method, rounds) for side in sides))
+        for rows in zip(*(side.blocks(i) for side in sides), strict=True):
+            fitter.update(*rows)
+        found.append(fitter.fit(centre))
+    return tuple(found)
 
 
 def fit_map(x: Tensor, y: Tensor, method: Method = "none", centre: bool = False, rounds: int = ROUNDS) -> NormalisedMap:
@@ -187,23 +192,5 @@ def fit_map(x: Tensor, y: Tensor, method: Method = "none", centre: bool = False,
         InputError: The sides differ in width, a vector is not finite, no pair is left, or a side cannot be normalised
             (see `fit_normaliser`).
     """
-    _check_widths(x, y)
-    return _fit(lambda: torch.split(x, ROWS), lambda: torch.split(y, ROWS), x.shape[1], method, rounds, centre)
-
-
-Blocks = Callable[[], Iterable[Tensor]]
-
-
-def _fit(x: Blocks, y: Blocks, width: int, method: Method, rounds: int, centre: bool) -> NormalisedMap:
-    sides = _without_means(method, width)
-    if "centre" in plan(method, rounds):
-        sides = fit_normaliser(x, width, method, rounds), fit_normaliser(y, width, method, rounds)
-    fitter = MapFitter(*sides)
-    for rows in zip(x(), y(), strict=True):
-        fitter.update(*rows)
-    return fitter.fit(centre)
-
-
-def _without_means(method: Method, width: int) -> tuple[Normaliser, Normaliser]:
-    normaliser = Normaliser(method, 1, torch.zeros(0, width, dtype=torch.float64))
-    return normaliser, normaliser
+    pairs = zip(*(torch.split(rows[None], ROWS, 1) for rows in (x, y)), strict=True)
+    return fit_layers(pairs, 1, x.shape[1], method, rounds, centre)[0]

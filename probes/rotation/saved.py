@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
@@ -149,11 +148,7 @@ def load_maps(folder: Path) -> SavedMaps:
     if sha256_file(path) != found.sha256:
         reason = f"differs from its checksum in {ABOUT}, so it is damaged or was edited"
         raise InputError(reason, path, hint="run the probe maps again", code="damaged")
-    try:
-        tensors: dict[str, Tensor] = load_file(path)
-    except SafetensorError as error:
-        reason = f"is not a safetensors file: {error}"
-        raise InputError(reason, path, hint="run the probe maps again", code="format") from error
+    tensors: dict[str, Tensor] = load_file(path)
     maps = {}
     for number, layer in zip(found.about.source, found.layers, strict=True):
         left, right = (

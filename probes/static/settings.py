@@ -65,11 +65,6 @@ class StaticConfig(StrictModel):
             raise InputError(reason, keys=key, hint="increase max_n, or reduce min_n", code="range")
         return self
 
-    @property
-    def needs_gensim(self) -> bool:
-        """True if the extra ``probe`` must be installed."""
-        return self.kind != "ppmi"
-
 
 class StaticBaseline(StrictModel):
     """Static vectors that are normalised, rotated and extended by sentence vectors (Cao et al. 2020, section 3.4)."""
@@ -105,15 +100,6 @@ class TrainedVectors(StaticBaseline):
     vectors: StaticConfig = StaticConfig()
     """Settings of the training."""
 
-    def check_installed(self) -> None:
-        """Check that the packages of the training are installed.
-
-        Raises:
-            InputError: gensim is needed but not installed.
-        """
-        if self.vectors.needs_gensim and find_spec("gensim") is None:
-            raise no_gensim(f"{self.vectors.kind} needs gensim, which is not installed").inside("vectors")
-
 
 class LoadedVectors(StaticBaseline):
     """Static vectors from ``.vec`` files."""
@@ -129,9 +115,6 @@ class LoadedVectors(StaticBaseline):
     lower: bool = False
     """Give a word without a vector the vector of its lower-cased form, for files in lower case."""
 
-    def check_installed(self) -> None:
-        """Do nothing, because reading files needs no optional packages."""
-
 
 StaticSettings = Annotated[TrainedVectors | LoadedVectors, Field(discriminator="kind")]
 
@@ -142,10 +125,7 @@ def check_static(static: StaticSettings | None) -> None:
     None stands for no static vectors, and needs no package.
 
     Raises:
-        InputError: A package is missing. The error has the key ``static``.
+        InputError: gensim is needed but not installed. The error has the key ``static``.
     """
-    if static is not None:
-        try:
-            static.check_installed()
-        except InputError as error:
-            raise error.inside("static") from error
+    if isinstance(static, TrainedVectors) and static.vectors.kind != "ppmi" and find_spec("gensim") is None:
+        raise no_gensim(f"{static.vectors.kind} needs gensim, which is not installed").inside("static", "vectors")

@@ -97,11 +97,7 @@ class _Sentences:
 
 
 def _model(config: StaticConfig) -> Any:
-    """Return an untrained model of gensim.
-
-    Raises:
-        InputError: gensim is not installed.
-    """
+    """Return an untrained model of gensim."""
     try:
         models = importlib.import_module("gensim.models")
     except ImportError as error:

@@ -5,7 +5,7 @@ Source: Conneau et al. 2020, "Emerging cross-lingual structure", section 5.2 and
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +20,6 @@ from probes.measures.cka import CkaConfig, Estimator
 from probes.measures.cka.pairs import ESTIMATORS, Compared, Pairing, compare, paraphrase_pairing, random_pairing
 from probes.measures.probe_input import ProbeInput
 from probes.measures.result import ProbeResult
-from probes.measures.summary import cka_sentence
 from probes.report.page import Table
 from synthlang.errors import InputError
 from synthlang.parallel.prepare import TOO_LONG, WITHOUT_LINK
@@ -28,6 +27,7 @@ from synthlang.progress import Report, silent
 from synthlang.rng import key_of, permutation
 
 NOT_DRAWN = "sentence pairs not drawn"
+REFERENCES = {"random_target": "random weights in one language", "random_both": "random weights in both"}
 
 
 def cka_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
@@ -193,3 +193,18 @@ def layer_lines(found: Sequence[Compared], estimator: Estimator) -> Drawing | No
         "embeddings."
     )
     return lines_over("cka-layers", title, lines, ("layer", "CKA (0 = unlike, 1 = alike)"), note) if lines else None
+
+
+def cka_sentence(values: Mapping[str, Any]) -> str:
+    """Describe the mean CKA over layers and its references in a sentence.
+
+    If the CKA of the languages is undefined, the result is "". ``values`` is the part of probes.json for the probe
+    ``cka``.
+    """
+    means = {key: one["mean"]["biased"] for key, one in values["comparisons"].items()}
+    found = {key: mean for key, mean in means.items() if mean is not None}
+    if "languages" not in found:
+        return ""
+    references = [f"{found[key]:.2f} with {told}" for key, told in REFERENCES.items() if key in found]
+    beside = f" ({', '.join(references)})" if references else ""
+    return f"The layers of the two languages have a mean CKA of {found['languages']:.2f}{beside}."

@@ -15,12 +15,21 @@ import torch
 from probes.measures.distances import DISTANCES, DistancesConfig
 from probes.measures.distances.dimensions import separations_and_dominance
 from probes.measures.distances.pairs import Linked, PairReaders, SharedText, linked_in_order, open_other, shared_text
-from probes.measures.distances.pictures import POINTS, ChosenPairs, choose, chosen_vectors, pictures
 from probes.measures.distances.separation import Change, compare, histograms
-from probes.measures.distances.show import Measured, figures, notes, tables
+from probes.measures.distances.show import (
+    POINTS,
+    ChosenPairs,
+    Measured,
+    choose,
+    chosen_vectors,
+    distances_sentence,
+    figures,
+    notes,
+    pictures,
+    tables,
+)
 from probes.measures.probe_input import ROLES, ProbeInput
 from probes.measures.result import ProbeResult
-from probes.measures.summary import distances_sentence
 from synthlang.errors import InputError
 from synthlang.progress import Report, silent
 
@@ -54,7 +63,7 @@ def distances_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     measured: list[Measured] = []
     vectors: dict[str, Vectors] = {}
     for label, model in {**config.before, name: None}.items():
-        found, drawn = _measure_one(label, model, given, shared, chosen, report)
+        found, drawn = _measure(label, model, given, shared, chosen, report)
         measured.append(found)
         if drawn is not None:
             vectors[label] = drawn
@@ -62,52 +71,35 @@ def distances_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
 
 
 def _layers(given: ProbeInput) -> tuple[tuple[int, ...], tuple[int, ...], int]:
-    """Return the layers of the target and of the source model, ascending, and the index of the layer of the figures.
-
-    Raises:
-        InputError: The models differ in hidden size or in the number of layers, or do not read the layer of the
-            figures.
-    """
+    """Return the layers of the target and of the source model, ascending, and the index of the layer of the figures."""
     given.check_alike()
     target, source = (tuple(sorted(given.layers(role))) for role in ROLES)
     shown = given.config.of(DistancesConfig).drawn(source, given.body("source").shape.layers)
     return target, source, source.index(shown)
 
 
-def _measure_one(
+def _measure(
     label: str, model: str | None, given: ProbeInput, shared: SharedText, chosen: ChosenPairs | None, report: Report
 ) -> tuple[Measured, Vectors | None]:
-    """Return the distances in the model called ``label``, and the vectors for its picture.
+    """Return the distances in the model called ``label``, and the vectors for its picture. An error names the model.
 
     ``model`` is the run, folder or name of another model, or None for the probed model.
     """
     opened = given.pretrained if model is None else open_other(model, given, label)
     one = replace(given, pretrained=opened, text=shared.aligned(label))
     with one.reading():
-        return _measure(label, one, chosen, report)
+        try:
+            of_target, of_source, at = _layers(one)
+            left, right = one.side("target", layers=of_target), one.side("source", layers=of_source)
 
+            def read() -> Iterator[Linked]:
+                return linked_in_order(one, left, right, report, f"distances, {label}")
 
-def _measure(
-    label: str, given: ProbeInput, chosen: ChosenPairs | None, report: Report
-) -> tuple[Measured, Vectors | None]:
-    """Return the distances in a model, and the vectors for its picture.
-
-    Raises:
-        InputError: The layers do not match (see `_layers`), or the vectors cannot be measured (see `pair_blocks`). The
-            error names the model.
-    """
-    try:
-        of_target, of_source, at = _layers(given)
-        left, right = given.side("target", layers=of_target), given.side("source", layers=of_source)
-
-        def read() -> Iterator[Linked]:
-            return linked_in_order(given, left, right, report, f"distances, {label}")
-
-        tops = given.config.of(DistancesConfig).dimensions
-        separations, dominance = separations_and_dominance(read, given.config.seed, of_source, tops=tops)
-        drawn = None if chosen is None else chosen_vectors(given, chosen, (of_target[at], of_source[at]))
-    except InputError as error:
-        raise error.inside(path=label) from error
+            tops = one.config.of(DistancesConfig).dimensions
+            separations, dominance = separations_and_dominance(read, one.config.seed, of_source, tops=tops)
+            drawn = None if chosen is None else chosen_vectors(one, chosen, (of_target[at], of_source[at]))
+        except InputError as error:
+            raise error.inside(path=label) from error
     return Measured(label, separations, dominance, of_source[at]), drawn
 
 

@@ -13,17 +13,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from probes.measures.maps import MapsConfig
-from probes.measures.maps.declared import Supervision
+from probes.measures.maps import MapsConfig, Supervision
 from probes.measures.maps.dictionary import Dictionary, read_dictionary
 from probes.measures.maps.scores import Values, context_scores, intervals, sentence_scores, word_scores
-from probes.measures.maps.show import figures, notes, tables
+from probes.measures.maps.show import figures, maps_sentence, notes, tables
 from probes.measures.maps.vectors import MeasuredText, Vectors, layer_groups, measured_text, read_vectors
 from probes.measures.maps.without_context import embedding_scores, static_of, static_scores
 from probes.measures.probe_input import ProbeInput
 from probes.measures.result import ProbeResult
 from probes.measures.rotated import MovingMap, Sides, fit_moving, fit_read
-from probes.measures.summary import maps_sentence
 from probes.rotation.fitted import NormalisedMap
 from probes.rotation.saved import About, check_place, save_maps
 from synthlang.files import user_path
@@ -73,8 +71,10 @@ def maps_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
             `static_scores` and `embedding_scores`). The folder ``maps.save`` has other content than maps.
         DiskError: The maps cannot be written.
     """
-    measured = _prepare(given)
-    config, width, layers = measured.config, given.body("source").shape.hidden, measured.layers
+    given.check_alike()
+    config, width = given.config.of(MapsConfig), given.body("source").shape.hidden
+    layers = given.layers("target"), given.layers("source")
+    measured = _Measured(given, config, layers, read_dictionary(given), measured_text(given, config.sentences))
     for name in config.supervision if config.save is not None else ():
         check_place(user_path(config.save or "") / name)
     before: list[Values] = []
@@ -93,13 +93,6 @@ def maps_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     _save(measured, maps)
     values = _values(measured, before, after, extra)
     return ProbeResult(values, tables(values), figures(values), notes(values, config, width), maps_sentence(values))
-
-
-def _prepare(given: ProbeInput) -> _Measured:
-    given.check_alike()
-    layers = given.layers("target"), given.layers("source")
-    config = given.config.of(MapsConfig)
-    return _Measured(given, config, layers, read_dictionary(given), measured_text(given, config.sentences))
 
 
 def _without_context(measured: _Measured, report: Report) -> dict[str, dict[str, Any]]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pretrain.nearest import nearest
-from probes.measures.maps.declared import AT, SCORES
+from probes.measures.maps import AT, SCORES
 from probes.measures.maps.dictionary import Dictionary
 from probes.rotation.dictionary import TranslationSet
 from probes.statistics import wilson_interval
@@ -128,20 +128,17 @@ def intervals(scores: Mapping[str, Any], asking: Mapping[str, int]) -> Values:
     """
     found: Values = {}
     for measure, count in asking.items():
-        value = main_number(measure, scores.get(measure))
-        if value is not None and count:
-            bounds = wilson_interval(value / 100, count)
+        if scores.get(measure) is not None and count:
+            bounds = wilson_interval(main_number(measure, scores[measure]) / 100, count)
             found[measure] = [rounded(bounds.low or 0.0), rounded(bounds.high or 0.0)]
     return found
 
 
-def main_number(measure: str, scores: Mapping[str, Any] | None) -> float | None:
+def main_number(measure: str, scores: Mapping[str, Any]) -> float:
     """Return the accuracy (P@1) under CSLS in percent, averaged over both directions, for figures and tables.
 
-    ``scores`` are the scores of the measure. Without them, the result is None.
+    ``scores`` are the scores of the measure.
     """
-    if scores is None:
-        return None
     mean = scores["csls"]["mean"]
     return float(mean["p@1"] if measure == "words" else mean)
 

@@ -29,6 +29,7 @@ NOTES = {
 }
 BANDS = "Bands are 95 % intervals that treat words and sentences as independent."
 FITTED = {"dictionary": "dictionary", "parallel": "aligned words", "sentences": "parallel sentences"}
+SUMMED = {"dictionary": "a dictionary", "parallel": "aligned words", "sentences": "sentences"}
 STATIC = {
     "words": {"words": "static vectors"},
     "context": {"context": "static, with sentence", "alone": "static, alone"},
@@ -95,10 +96,9 @@ def _shown(values: Values) -> list[str]:
 
 def _static_rows(values: Values, measure: str) -> list[tuple[str, Values, Sequence[float]]]:
     """Return (name, scores, interval) for each kind of static vectors."""
-    static, named = values["static"], STATIC.get(measure, {})
-    if static is None:
-        return []
-    return [(name, static[key], static["intervals"][key]) for key, name in named.items() if static.get(key) is not None]
+    static = values["static"]
+    named = {} if static is None else STATIC.get(measure, {})
+    return [(name, static[key], static["intervals"][key]) for key, name in named.items()]
 
 
 def sizes(values: Values, measure: str) -> str:
@@ -110,10 +110,9 @@ def sizes(values: Values, measure: str) -> str:
     if measure == "words":
         return words_and_types(measured)
     if measure == "context":
-        if values["candidates"] == "linked":
-            return f"{measured['linked_words']:,} word alignments, among aligned words"
-        among = [measured["words"][side] for side in ("other", "parent")]
-        return f"{measured['linked_words']:,} word alignments, among {among[0]:,} and {among[1]:,} words"
+        words, linked = measured["words"], values["candidates"] == "linked"
+        among = "aligned words" if linked else f"{words['other']:,} and {words['parent']:,} words"
+        return f"{measured['linked_words']:,} word alignments, among {among}"
     return f"{values['files'] if measure == 'files' else measured['sentence_pairs']:,} sentence pairs"
 
 
@@ -137,7 +136,7 @@ def tables(values: Values) -> list[Table]:
     for measure in _shown(values):
         rows = []
         for name, layers in _layers_of(values).items():
-            numbers = [main_number(measure, layer[measure]) or 0.0 for layer in layers]
+            numbers = [main_number(measure, layer[measure]) for layer in layers]
             for label, place in (("best", numbers.index(max(numbers))), ("last", len(layers) - 1)):
                 layer = layers[place]
                 cells = _cells(measure, layer[measure], layer["intervals"][measure])
@@ -186,12 +185,24 @@ def figures(values: Values) -> list[Drawing]:
         lines = []
         for name, layers in _layers_of(values).items():
             x = [layer["layer"] for layer in layers]
-            y = [main_number(measure, layer[measure]) or 0.0 for layer in layers]
+            y = [main_number(measure, layer[measure]) for layer in layers]
             low, high = zip(*(layer["intervals"][measure] for layer in layers), strict=True)
             lines.append(Series(name if name == "no map" else f"map from {name}", x, y, low=low, high=high))
         for name, scores, _ in _static_rows(values, measure):
-            lines.append(Series(name, lines[0].x, [main_number(measure, scores) or 0.0] * len(lines[0].x)))
+            lines.append(Series(name, lines[0].x, [main_number(measure, scores)] * len(lines[0].x)))
         drawing = retrieval_by_layer(f"maps-{measure}", TITLES[measure], lines)
         note = f"{NOTES[measure]} {sizes(values, measure)}. Layer 0 is the embeddings. {BANDS}"
         drawn.append(replace(drawing, note=note))
     return drawn
+
+
+def maps_sentence(values: Values) -> str:
+    """Describe the share of words translated correctly at the last layer, without a map and with each map.
+
+    ``values`` is the part of probes.json for the probe ``maps``.
+    """
+    last = values["before"][-1]
+    shares = {name: main_number("words", one["layers"][-1]["words"]) for name, one in values["maps"].items()}
+    maps = ", ".join(f"{share:.1f} % with a map fitted on {SUMMED[name]}" for name, share in shares.items())
+    before = main_number("words", last["words"])
+    return f"Words translated correctly at layer {last['layer']} (P@1, CSLS): {before:.1f} % without a map, {maps}."

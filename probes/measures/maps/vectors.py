@@ -63,16 +63,12 @@ def measured_text(given: ProbeInput, files: SentenceFiles | None) -> MeasuredTex
             files cannot be read, or no pair of lines is left.
     """
     rows, text = np.sort(given.measured), given.aligned.text
-    links = given.data.links.take(rows)
-    sentence = rows[links.sentence]
-    words, places = [], []
-    for corpus, column in ((text.left, links.left), (text.right, links.right)):
-        words.append(words_of(corpus.offsets, rows))
-        places.append(np.searchsorted(words[-1], corpus.offsets[sentence] + column))
-    linked = np.stack(places[::-1], axis=1).astype(np.int64)
+    left, right = words_of(text.left.offsets, rows), words_of(text.right.offsets, rows)
+    linked = given.aligned.linked_words(rows)
+    links = np.stack([np.searchsorted(right, linked[1]), np.searchsorted(left, linked[0])], axis=1).astype(np.int64)
     none: Rows = np.zeros(0, np.int64)
     of_files = (None, none, dict[str, int]()) if files is None else _read_files(given, files)
-    return MeasuredText(rows, (words[0], words[1]), linked, *of_files)
+    return MeasuredText(rows, (left, right), links, *of_files)
 
 
 def _read_files(given: ProbeInput, files: SentenceFiles) -> tuple[tuple[Sentences, Sentences], Rows, dict[str, int]]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from probes.measures.minimal_pairs import MinimalPairsConfig
@@ -97,22 +95,18 @@ def read_items(given: ProbeInput) -> tuple[dict[Role, TaskBatch], dict[str, int]
         found["target"], changed = derive_task(own, bound)
         counts |= {f"{bound.name}: {reason}": count for reason, count in changed.items()}
     if not len(found.get("target", own)):
+        hint = "set minimal_pairs.other to pairs in that language"
         reason = "no minimal pair is left in the derived language"
-        raise InputError(
-            reason, keys="minimal_pairs.items", hint="set minimal_pairs.other to pairs in that language", code="empty"
-        )
+        raise InputError(reason, keys="minimal_pairs.items", hint=hint, code="empty")
     return found, counts
 
 
 def _read(task: TaskSet, split: str, most: int | None) -> TaskBatch:
-    batch = join_batches(list(_first(task, split, most)))
-    return batch if most is None else batch.take(np.arange(min(most, len(batch))))
-
-
-def _first(task: TaskSet, split: str, most: int | None) -> Iterator[TaskBatch]:
-    left = most
+    """Read the first ``most`` pairs of a split."""
+    batches: list[TaskBatch] = []
     for batch in task.batches(split):
-        yield batch
-        left = None if left is None else left - len(batch)
-        if left is not None and left <= 0:
-            return
+        batches.append(batch)
+        if most is not None and sum(map(len, batches)) >= most:
+            break
+    found = join_batches(batches)
+    return found if most is None else found.take(np.arange(min(most, len(found))))

@@ -61,14 +61,11 @@ class ScoredPairs:
 
     def sides(self) -> Iterator[tuple[tuple[Words, Floats], tuple[Words, Floats]]]:
         """Yield the words and their surprisal −log₂ p in bits, for both sides of each pair."""
-        words, bits, offsets = (
-            self.batch.corpus.form.values(),
-            -self.scored.words / math.log(2),
-            self.batch.corpus.offsets,
-        )
-        for texts in self.batch.texts.tolist():
-            spans = [slice(int(offsets[text]), int(offsets[text + 1])) for text in texts]
-            yield (words[spans[0]], bits[spans[0]]), (words[spans[1]], bits[spans[1]])
+        corpus, bits = self.batch.corpus, -self.scored.words / math.log(2)
+        words, offsets = corpus.form.values(), corpus.offsets.tolist()
+        for good, bad in self.batch.texts.tolist():
+            of_good, of_bad = (slice(offsets[text], offsets[text + 1]) for text in (good, bad))
+            yield (words[of_good], bits[of_good]), (words[of_bad], bits[of_bad])
 
     @cached_property
     def places(self) -> list[tuple[int, int] | None]:

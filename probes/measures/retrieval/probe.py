@@ -18,24 +18,31 @@ from probes.figures.lines import Series, rank_series
 from probes.measures.probe_input import ROLES, ProbeInput
 from probes.measures.result import ProbeResult
 from probes.measures.retrieval import RetrievalConfig, Variant
-from probes.measures.retrieval.examples import examples_of
 from probes.measures.retrieval.scores import (
     SIMILARITIES,
     Items,
-    LinkedWords,
     Numbers,
     Retrieved,
     Tags,
+    Types,
     by_tag,
     frequency_ranks,
     items,
     retrieve,
     tags_of,
 )
-from probes.measures.retrieval.show import PAIRS, drawings, drawn_kind, kinds_of, notes_of, tables, zero_vectors
+from probes.measures.retrieval.show import (
+    drawings,
+    examples_of,
+    kinds_of,
+    notes_of,
+    retrieval_sentence,
+    tables,
+    zero_vectors,
+)
 from probes.measures.retrieval.sources import Source, WordVectors, source_of
-from probes.measures.summary import retrieval_sentence
 from synthlang.errors import InputError
+from synthlang.parallel.prepare import shared_codes
 from synthlang.progress import Report, silent
 
 
@@ -46,14 +53,14 @@ class _Measured:
     Attributes:
         given: The input of the probe.
         config: The settings of the probe.
-        text: The sentence pairs with their word alignments.
+        types: The type of every word of each corpus, [words] each. Equal spellings have the same number on both sides.
         items: The candidates and aligned word pairs of each variant.
         source: The source of the word vectors.
     """
 
     given: ProbeInput
     config: RetrievalConfig
-    text: LinkedWords
+    types: Types
     items: Mapping[Variant, Items]
     source: Source
 
@@ -92,11 +99,12 @@ def retrieval_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     source = source_of(given, rows, report)
     tagged = text.right if config.tag_words == "parent" else text.left
     tags = None if text.unit == "subword" else tags_of(tagged, rows, config.parser, report)
-    words = LinkedWords(text.left, text.right, given.data)
+    types = shared_codes(text.left, text.right)
     of_variant: dict[Variant, Items] = {
-        variant: items(words, rows, given.fitted, config, variant, source.known) for variant in config.variants
+        variant: items(given.aligned, types, rows, given.fitted, config, variant, source.known)
+        for variant in config.variants
     }
-    measured = _Measured(given, config, words, of_variant, source)
+    measured = _Measured(given, config, types, of_variant, source)
     by_layer, best, examples = _by_layer(measured, report)
     first = measured.first
     headline = by_layer[first][source.last]
@@ -115,9 +123,8 @@ def retrieval_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     }
     names, kinds = (given.name("source"), given.name("target")), kinds_of(config)
     notes = notes_of(values, config, text.unit, given.same_model, source.width)
-    kind = drawn_kind(values)
-    told = retrieval_sentence(values, kind, PAIRS[kind])
-    return ProbeResult(values, tables(values, names, kinds), drawings(values, ranks, names, kinds), notes, told)
+    drawn = drawings(values, ranks, names, kinds)
+    return ProbeResult(values, tables(values, names, kinds), drawn, notes, retrieval_sentence(values))
 
 
 def _counts(
@@ -158,7 +165,7 @@ def _by_layer(
             if place == source.last:
                 best[variant] = retrieved
                 if variant == measured.first:
-                    corpora, config = (measured.text.left, measured.text.right), measured.config
+                    corpora, config = (given.aligned.text.left, given.aligned.text.right), measured.config
                     examples = examples_of(corpora, one, chosen, at, config.examples, config.k, report)
         report("retrieval by layer", place + 1, len(source.layers), "")
     return found, best, examples
@@ -216,14 +223,14 @@ def _ranks(measured: _Measured, variant: Variant, retrieved: Retrieved, rows: Nu
 
     Frequencies are counted in the measured and the fitted sentences.
     """
-    one, text = measured.items[variant], measured.text
+    one, text = measured.items[variant], measured.given.aligned.text
     chosen = one.sets[measured.config.rank_pairs]
     if not chosen.any():
         return None
     read = np.union1d(rows, measured.given.fitted)
     left, right = (
         frequency_ranks(types, corpus.offsets, read)[types[linked]]
-        for types, corpus, linked in zip(text.types, (text.left, text.right), one.links[chosen].T, strict=True)
+        for types, corpus, linked in zip(measured.types, (text.left, text.right), one.links[chosen].T, strict=True)
     )
     return rank_series("CSLS", left - right, retrieved.of_links()[chosen], measured.config.rank_bins)
 

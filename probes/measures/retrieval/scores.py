@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,45 +13,17 @@ from numpy.typing import NDArray
 from pretrain.nearest import Direction, nearest
 from pretrain.nearest_lists import Matrix
 from probes.measures.retrieval import Pairs, RetrievalConfig, Variant
+from probes.models.aligned import Aligned
 from probes.states import words_of
 from probes.statistics import wilson_interval
 from synthlang.corpus import Corpus
-from synthlang.parallel.prepare import PairData, shared_codes
 from synthlang.parsing import open_engine
 from synthlang.parsing.chunks import CHUNK, ParseCache, default_cache, parse_chunks
 from synthlang.progress import Report, silent
 
 Numbers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-
-
-@dataclass(frozen=True, eq=False)
-class LinkedWords:
-    """Sentence pairs with word alignments, on the level of words.
-
-    Attributes:
-        left: The sentences of the other language.
-        right: The sentences of the source language.
-        data: The token ids of the sentence pairs, with their word alignments.
-    """
-
-    left: Corpus
-    right: Corpus
-    data: PairData
-
-    @cached_property
-    def types(self) -> tuple[Numbers, Numbers]:
-        """The type of every word of each corpus, [words] each. Equal spellings have the same number on both sides."""
-        return shared_codes(self.left, self.right)
-
-    def links(self, rows: Numbers) -> tuple[Numbers, Numbers]:
-        """Return the left [q] and right [q] words of all alignments in the sentence pairs at ``rows``.
-
-        Words are numbered through the whole corpus of each side.
-        """
-        links = self.data.links.take(rows)
-        sentence = rows[links.sentence]
-        return self.left.offsets[sentence] + links.left, self.right.offsets[sentence] + links.right
+Types = tuple[Numbers, Numbers]
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +48,8 @@ class Items:
 
 
 def items(
-    text: LinkedWords,
+    text: Aligned,
+    types: Types,
     measured: Numbers,
     fitted: Numbers,
     config: RetrievalConfig,
@@ -88,6 +60,7 @@ def items(
 
     Args:
         text: The sentence pairs.
+        types: The type of every word of each corpus, [words] each. Equal spellings have the same number on both sides.
         measured: The indices of the measured sentence pairs.
         fitted: The indices of the fitted sentence pairs. Their aligned types count as seen.
         config: The settings.
@@ -95,19 +68,18 @@ def items(
         known: Masks of the words of each corpus with a vector (default: all words with a subword).
     """
     rows = np.sort(measured)
-    links = np.stack(text.links(rows), 1)
+    links = np.stack(text.linked_words(rows), 1)
     counts = _Drops()
     sides = _candidates(text, rows, links, config, counts)
     if variant == "types":
         # the first word of each type
         sides = [
-            words[np.sort(np.unique(types[words], return_index=True)[1])]
-            for types, words in zip(text.types, sides, strict=True)
+            words[np.sort(np.unique(of[words], return_index=True)[1])] for of, words in zip(types, sides, strict=True)
         ]
         there = np.isin(links[:, 0], sides[0]) & np.isin(links[:, 1], sides[1])
         counts.add("links of words whose type came before", ~there)
         links = links[there]
-    sets = _sets(text, links, fitted, config, counts)
+    sets = _sets(text, types, links, fitted, config, counts)
     lost = np.zeros(len(links), bool)
     for i, there in enumerate(known or ()):
         counts.add("words without a vector", ~there[sides[i]])
@@ -128,9 +100,7 @@ class _Drops:
             self.by_reason[reason] = self.by_reason.get(reason, 0) + int(dropped.sum())
 
 
-def _candidates(
-    text: LinkedWords, rows: Numbers, links: Numbers, config: RetrievalConfig, counts: _Drops
-) -> list[Numbers]:
+def _candidates(text: Aligned, rows: Numbers, links: Numbers, config: RetrievalConfig, counts: _Drops) -> list[Numbers]:
     """Return the candidates of each side in the sentence pairs ``rows``, and count words without a subword."""
     sides = []
     for sentences, linked in zip((text.data.left, text.data.right), links.T, strict=True):
@@ -142,17 +112,17 @@ def _candidates(
 
 
 def _sets(
-    text: LinkedWords, links: Numbers, fitted: Numbers, config: RetrievalConfig, counts: _Drops
+    text: Aligned, types: Types, links: Numbers, fitted: Numbers, config: RetrievalConfig, counts: _Drops
 ) -> dict[Pairs, Mask]:
     """Return a mask of the word alignments ``links`` [n, 2] in each set, and count the omitted alignments."""
-    left, right = (types[links[:, i]] for i, types in enumerate(text.types))
+    left, right = (of[links[:, i]] for i, of in enumerate(types))
     unlike, counted = np.ones(len(links), bool), np.ones(len(links), bool)
     if config.exact_matches == "drop":
         unlike = left != right
         counts.add("links of words written alike", ~unlike)
     if config.seen == "drop":
-        seen = [types[words] for types, words in zip(text.types, text.links(fitted), strict=True)]
-        size = max(int(types.max(initial=0)) for types in text.types) + 1
+        seen = [of[words] for of, words in zip(types, text.linked_words(fitted), strict=True)]
+        size = max(int(of.max(initial=0)) for of in types) + 1
         counted = ~np.isin(left * size + right, seen[0] * size + seen[1])
         counts.add("links of types that are linked in the fitted sentences", ~counted & unlike)
     return {"linked": np.ones(len(links), bool), "unlike": unlike, "counted": unlike & counted}

@@ -229,3 +229,23 @@ def notes_of(values: Mapping[str, Any]) -> list[str]:
     if zeros:
         notes.append(f"words: {zeros:,} embeddings are zero, and their words count as not found")
     return notes
+
+
+def words_sentence(values: Mapping[str, Any]) -> str:
+    """Describe in a sentence the alignment of all measured word types, and of types outside the training dictionary.
+
+    Without scores, the result is "". ``values`` is the part of probes.json for the probe ``words``.
+    """
+    scores = values["scores"] or {}
+    if not scores.get("all"):
+        return ""
+    trained, held_out = scores.get("in_dictionary"), scores.get("held_out")
+    told = (
+        f"{scores['all']['cosine']['mean']:.1f} % of {values['types']:,} measured word types "
+        f"(the source language has {values['candidates']['parent']:,})"
+    )
+    if held_out:
+        told += f" and for {held_out['cosine']['mean']:.1f} % of the {held_out['n']:,} outside the dictionary"
+    elif trained:
+        told += ", all of them words of the training dictionary"
+    return f"The nearest word embedding of the other language is the translation for {told}."
