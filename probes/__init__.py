@@ -9,19 +9,52 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from probes.of_studies import (
+    check_data,
+    check_installation,
+    collect_garbage,
+    fetch_data,
+    list_data,
+    path_of,
+    push,
+    run_study,
+    search_study,
+    write_findings,
+    write_new_study,
+    write_report,
+)
 from probes.study.options import SearchOptions, StudyOptions
 from synthlang.errors import InputError
 
 if TYPE_CHECKING:
-    from optuna.trial import FrozenTrial
-
     from probes.correlation import GroupCorrelation
-    from probes.study.runner import StudyRun
     from probes.transfer.compare import Comparison
     from synthlang.config import Overrides
-    from synthlang.data.state import Item
     from synthlang.parallel.align_command import AlignOptions
     from synthlang.parallel.error_rates import AlignmentErrors
+
+
+__all__ = [
+    "SearchOptions",
+    "StudyOptions",
+    "align",
+    "check_data",
+    "check_installation",
+    "collect_garbage",
+    "compare",
+    "correlate",
+    "fetch_data",
+    "list_data",
+    "parse",
+    "probe",
+    "push",
+    "run_study",
+    "run_transfer",
+    "search_study",
+    "write_findings",
+    "write_new_study",
+    "write_report",
+]
 
 
 def parse(
@@ -72,11 +105,12 @@ def parse(
     StudyOptions(executor=executor, slurm=tuple(slurm), wait=wait).check()
     _check_parse(executor, workers, retry, job_sentences)
     if executor == "slurm":
-        from probes.parse_jobs import SENTENCES, ParseJobs, parse_on_slurm
+        from probes.parse_jobs import SENTENCES, parse_on_slurm
         from synthlang.parsing.engines import engine_spec
 
-        jobs = ParseJobs(job_sentences or SENTENCES, tuple(slurm), retry, wait)
-        return parse_on_slurm(source, engine_spec(engine, model), Path(out), tokens, cache, jobs, morphology)
+        options: dict[str, Any] = {"slurm": tuple(slurm), "retry": retry, "wait": wait, "morphology": morphology}
+        options["sentences"] = job_sentences or SENTENCES
+        return parse_on_slurm(source, engine_spec(engine, model), Path(out), tokens, cache, **options)
     devices = cuda_devices() if executor == "local" and workers != 1 else []
     count = (workers or max(1, len(devices))) if executor == "local" else 1
     return synthlang.parse(
@@ -93,22 +127,18 @@ def parse(
 
 
 def _check_parse(executor: str, workers: int | None, retry: int, job_sentences: int | None) -> None:
-    """Check that the options of ``parse`` have an effect with the executor.
-
-    Raises:
-        InputError: An option has no effect.
-    """
+    """Raise InputError if an option of ``parse`` has no effect with the executor."""
+    fault = ""
     if workers is not None and executor == "slurm":
-        reason = "the option has no effect on jobs of Slurm"
-        hint = "leave the option out, or set the number of processors of a job, as in --slurm cpus=4"
-        raise InputError(reason, "--workers", hint=hint, code="no_effect")
-    if executor != "slurm" and (retry or job_sentences):
-        option = "--retry" if retry else "--job-sentences"
-        hint = "leave the option out, or add --executor slurm"
-        raise InputError("the option is for Slurm only", option, hint=hint, code="no_effect")
-    if workers is not None and executor == "in-process":
-        reason, hint = "the option has no effect on a single process", "leave the option out, or use --executor local"
-        raise InputError(reason, "--workers", hint=hint, code="no_effect")
+        option, fault = "--workers", "the option has no effect on jobs of Slurm"
+        hint = "set the number of processors of a job, as in --slurm cpus=4"
+    elif executor != "slurm" and (retry or job_sentences):
+        option, fault = "--retry" if retry else "--job-sentences", "the option is for Slurm only"
+        hint = "add --executor slurm"
+    elif workers is not None and executor == "in-process":
+        option, fault, hint = "--workers", "the option has no effect on a single process", "use --executor local"
+    if fault:
+        raise InputError(fault, option, hint=f"leave the option out, or {hint}", code="no_effect")
 
 
 def probe(
@@ -154,8 +184,8 @@ def probe(
     from synthlang.files import read_json
 
     options = {"language": language, "model2": model2, "probes": probe_names(probes), "checkpoints": checkpoints}
-    settings = read_probe_config(_path(config), options, assignments(overrides))
-    return dict(read_json(probe_command(str(model), settings, _path(out), threads) / "probes.json"))
+    settings = read_probe_config(path_of(config), options, assignments(overrides))
+    return dict(read_json(probe_command(str(model), settings, path_of(out), threads) / "probes.json"))
 
 
 def run_transfer(
@@ -209,9 +239,9 @@ def run_transfer(
     from synthlang.files import read_json
 
     options = {"task": task, "train": train, "dev": dev, "test": test, "language": language}
-    settings = read_transfer_config(_path(config), options, target or {}, assignments(overrides))
+    settings = read_transfer_config(path_of(config), options, target or {}, assignments(overrides))
     return dict(
-        read_json(transfer_command(str(model), settings, seeds, _path(out), _path(save_models), smoke, threads))
+        read_json(transfer_command(str(model), settings, seeds, path_of(out), path_of(save_models), smoke, threads))
     )
 
 
@@ -275,7 +305,7 @@ def align(
     from synthlang.parallel.align_command import AlignOptions, align_command
 
     files = [Path(name) for name in texts]
-    return align_command(files, options or AlignOptions(), _path(out), _path(scores), alignment_interval)
+    return align_command(files, options or AlignOptions(), path_of(out), path_of(scores), alignment_interval)
 
 
 def correlate(
@@ -320,266 +350,4 @@ def correlate(
     from probes.correlation import CorrelateOptions, correlate_command
 
     options = CorrelateOptions.of(x, y, by, block, cluster, kind, level)
-    return correlate_command([Path(name) for name in files], options, _path(out), _path(figure))
-
-
-def run_study(
-    config: str | Path,
-    out: str | Path | None = None,
-    options: StudyOptions | None = None,
-    *,
-    overrides: Overrides = (),
-) -> StudyRun:
-    """Run every cell of a grid, and write results, measures and ``report.html``.
-
-    With the options ``dry_run`` or ``verify``, the plan is printed and nothing is run. Finished stages are not run
-    again. A failed cell does not end the study.
-
-    In a script, call this function under ``if __name__ == "__main__":``, because multiprocessing imports the script
-    again. The executor ``in-process`` does not need this guard.
-
-    Args:
-        config: A YAML file, or the name of a study.
-        out: The study folder (default: ``runs/NAME``).
-        options: Executor, workers, store, selected cells and more (default: ``StudyOptions()``).
-        overrides: Dotted config keys and their new values.
-
-    Returns:
-        The run with its ``folder`` and its ``cells``. Each cell has a ``status`` and an ``error``.
-
-    Raises:
-        InputError: The study or an option is wrong, data are missing, or the forecast is too high (see
-            ``StudyOptions.yes``).
-        DiskError: A file cannot be written.
-        SystemExit: With code 143 after SIGTERM.
-    """
-    from probes.commands import run_study as run
-    from synthlang.config import assignments
-
-    return run(Path(config), _path(out), options or StudyOptions(), assignments(overrides))
-
-
-def push(
-    folder: str | Path,
-    repo: str | None = None,
-    *,
-    to: str | None = None,
-    public: bool = False,
-    partial: bool = False,
-    dry_run: bool = False,
-) -> list[str]:
-    """Upload a study, a run or a data set to the hub.
-
-    A study becomes a repository for each model, a data set with its results, and a collection that joins them. Files
-    that the hub already has with equal content are skipped.
-
-    Args:
-        folder: A study, a data set folder of ``derive``, a finished run, or ``RUN/export/LANGUAGE``.
-        repo: OWNER/NAME, for all folders but a study.
-        to: OWNER or OWNER/PREFIX of the repositories of a study (default of the prefix: the study's name).
-        public: True to make new repositories public. They are private by default.
-        partial: True to leave out unfinished cells, damaged models and models without weights.
-        dry_run: True to print what would be uploaded, and upload nothing.
-
-    Returns:
-        The addresses of the repositories and, last, of the collection of a study. With ``dry_run``, the list is empty.
-
-    Raises:
-        InputError: ``repo`` or ``to`` does not fit the folder, the folder is unfinished or damaged, or the upload
-            fails.
-    """
-    from probes.push_command import push as run
-
-    return run(Path(folder), repo, to, public, partial, dry_run)
-
-
-def write_new_study(path: str | Path) -> None:
-    """Write a small study file with comments, as a starting point for a new study.
-
-    Raises:
-        InputError: The file exists.
-        DiskError: The file cannot be written.
-    """
-    from probes.commands import write_new_study as write
-
-    write(Path(path))
-
-
-def search_study(
-    config: str | Path,
-    out: str | Path | None = None,
-    options: SearchOptions | None = None,
-    *,
-    overrides: Overrides = (),
-) -> list[FrozenTrial]:
-    """Search the grid of a study for the lowest perplexity in the source language.
-
-    Optuna is required: ``pip install 'synthlang-study[search]'``.
-
-    Args:
-        config: A YAML file, or the name of a study.
-        out: The search folder (default: ``runs/NAME-search``). A call with the same arguments continues the search.
-        options: Trials, sampler, successive halving and more (default: ``SearchOptions()``).
-        overrides: Dotted config keys and their new values.
-
-    Returns:
-        The trials, best first. The attribute ``params`` maps axes to labels. The attribute ``intermediate_values`` maps
-        steps to perplexity.
-
-    Raises:
-        InputError: The study or an option is wrong, an override has no effect, data are missing, or Optuna is not
-            installed.
-        DiskError: A file cannot be written.
-        SystemExit: With code 143 after SIGTERM.
-    """
-    from probes.study.search import search_command
-    from synthlang.config import assignments
-
-    return search_command(Path(config), _path(out), options or SearchOptions(), assignments(overrides))
-
-
-def list_data(
-    names: Sequence[str] = (), study: str | Path | None = None, *, size: str | None = None, to: str | Path = "data"
-) -> list[Item]:
-    """Print a table of data sets with their state, size and licence, and return them.
-
-    Args:
-        names: Names of the catalogue (default: all, or those of the study).
-        study: A study whose data sets are added: a YAML file, or a name.
-        size: Size of the study. ``lab`` has free sources only.
-        to: The folder of data.
-
-    Raises:
-        InputError: A name is unknown, the study cannot be read, or the record of the folder is damaged. The size is
-            unknown, is ``tiny`` without a study, or is given for a study in a file.
-    """
-    from probes.data_commands import list_data as run
-
-    return run(names, _path(study), size, Path(to))
-
-
-def fetch_data(
-    names: Sequence[str] = (),
-    study: str | Path | None = None,
-    *,
-    size: str | None = None,
-    to: str | Path = "data",
-    source: str | Path | None = None,
-    keep_downloads: bool = False,
-    steps: bool = True,
-    workers: int = 1,
-    ask: bool = False,
-) -> list[str]:
-    """Fetch data sets by name or by study (see ``synthlang.data.fetch``), and return the names of the new data sets.
-
-    Args:
-        names: Names of the catalogue (default: only those of the study).
-        study: A study whose data sets are added: a YAML file, or a name.
-        size: Size of the study. ``lab`` has free sources only.
-        to: The folder of data.
-        source: Mirror in place of the sources: a folder, or an address.
-        keep_downloads: True to keep the downloads, which then serve as a mirror.
-        steps: False to leave out the steps after the download.
-        workers: Number of worker processes of the steps.
-        ask: True to request consent on the terminal before anything is downloaded. If consent is refused, the result is
-            empty.
-
-    Raises:
-        InputError: Neither a name nor a study is given, a name is unknown, the study cannot be read, a data set cannot
-            be fetched, or with ``ask`` there is no terminal. The size is unknown, is ``tiny`` without a study, or is
-            given for a study in a file.
-    """
-    from probes.data_commands import fetch_data as run
-
-    mirror = None if source is None else str(source)
-    options = {"source": mirror, "keep_downloads": keep_downloads, "steps": steps, "workers": workers}
-    return run(names, _path(study), size, Path(to), ask, **options)
-
-
-def check_data(names: Sequence[str] = (), *, to: str | Path = "data") -> bool:
-    """Check data sets, print a line about each data set, and return True if all are undamaged and readable.
-
-    See ``synthlang.data.check`` for the checks. If the folder has no data set, the result is True.
-
-    Args:
-        names: Names of the catalogue (default: all data sets that are in the folder).
-        to: The folder of data.
-
-    Raises:
-        InputError: A name is unknown, or the record of the folder is damaged.
-    """
-    from probes.data_commands import check_data as run
-
-    return run(names, Path(to))
-
-
-def write_report(folders: Sequence[str | Path], out: str | Path | None = None) -> None:
-    """Write the report of each study folder again, or one joint report in ``out``.
-
-    Raises:
-        InputError: A folder is not a study folder, its results cannot be read, or a report cannot be made from them.
-        DiskError: A file cannot be written.
-    """
-    from probes.commands import write_reports
-
-    write_reports([Path(folder) for folder in folders], _path(out))
-
-
-def write_findings(folder: str | Path, archive: Sequence[str | Path] = (), out: str | Path | None = None) -> None:
-    """Write the pages of findings from an archive of studies.
-
-    Args:
-        folder: The folder of the archive.
-        archive: Study folders to add first. An unfinished study adds its finished cells.
-        out: The first page (default: FOLDER.md). The other pages are written beside it.
-
-    Raises:
-        InputError: A folder in ``archive`` is not a study folder, the archive has no studies or is damaged, another
-            process writes it, or a page would replace a file that this function did not write.
-        DiskError: A file cannot be written.
-    """
-    from probes.commands import write_findings_page
-
-    write_findings_page(Path(folder), [Path(name) for name in archive], _path(out))
-
-
-def collect_garbage(
-    folders: Sequence[str | Path], keep: str | None = None, *, unused: bool = False, dry_run: bool = False
-) -> None:
-    """Delete the weights of finished runs, unless an unfinished cell of a study in the store needs them.
-
-    The weights of a run also stay if the policy of another study in the store keeps them, or if a study names the run
-    by its path.
-
-    Args:
-        folders: Study folders.
-        keep: ``checkpoints`` (all weights), ``final`` (exports, last and best weights) or ``results`` (no weights).
-            The default is the key ``keep`` of each study.
-        unused: True to also delete stages that no study in the store uses.
-        dry_run: True to verify the store and print the runs whose weights would be deleted, but delete nothing.
-
-    Raises:
-        InputError: A folder is not a study folder, a record of a study or of its store cannot be read, or ``keep`` is
-            unknown.
-    """
-    from probes.commands import collect_garbage as collect
-
-    collect([Path(folder) for folder in folders], keep, unused, dry_run)
-
-
-def check_installation() -> bool:
-    """Print the required packages and their installed versions, and facts about the machine.
-
-    Returns:
-        True if all required packages are installed in a required version. Packages of extras do not count.
-
-    Raises:
-        InputError: The program itself is not installed as a package.
-    """
-    from probes.doctor import examine
-
-    return examine()
-
-
-def _path(name: str | Path | None) -> Path | None:
-    return None if name is None else Path(name)
+    return correlate_command([Path(name) for name in files], options, path_of(out), path_of(figure))

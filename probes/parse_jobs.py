@@ -27,7 +27,7 @@ from probes.stages.done import is_done
 from probes.stages.parse import ParseStage, PartConfig
 from probes.study.executors.base import Executor, StageOutcome
 from probes.study.executors.slurm import SlurmExecutor, check_slurm
-from probes.study.executors.slurm_options import SlurmOptions, read_options
+from probes.study.executors.slurm_options import read_options
 from synthlang.errors import InputError
 from synthlang.files import check_named, only_writer, read_json, write_json
 from synthlang.parsing import ParsedSource, open_engine
@@ -50,36 +50,23 @@ PATIENCE = 1.0
 AGAIN = "run the same command again; finished parts are kept"
 
 
-@dataclass(frozen=True)
-class ParseJobs:
-    """Options of the Slurm jobs that parse a text.
-
-    Attributes:
-        sentences: Number of sentences of a job.
-        slurm: Options of Slurm, as ``KEY=VALUE``.
-        retry: Number of further tries of a failed job.
-        wait: True to wait for the jobs and write the output. False to submit all jobs and end.
-    """
-
-    sentences: int = SENTENCES
-    slurm: tuple[str, ...] = ()
-    retry: int = 0
-    wait: bool = True
-
-
 def parse_on_slurm(
     source_spec: str,
     parser: str,
     out: Path,
-    tokens: Tokens,
-    cache: Path | None,
-    jobs: ParseJobs,
+    tokens: Tokens = "source",
+    cache: Path | None = None,
+    *,
     morphology: bool = False,
+    sentences: int = SENTENCES,
+    slurm: tuple[str, ...] = (),
+    retry: int = 0,
+    wait: bool = True,
 ) -> dict[str, int]:
     """Parse a source with jobs of Slurm, and return the number of sentences of each split.
 
-    With ``jobs.wait`` False, the jobs are submitted and the result is empty. A later call with ``jobs.wait`` True and
-    otherwise equal arguments collects their results. If ``out`` exists, no job is started, and the call ends as in
+    With ``wait`` False, the jobs are submitted and the result is empty. A later call with ``wait`` True and otherwise
+    equal arguments collects their results. If ``out`` exists, no job is started, and the call ends as in
     ``parse_command``.
 
     Args:
@@ -88,8 +75,11 @@ def parse_on_slurm(
         out: Folder to write. It must be on a disk that all nodes mount at the same path.
         tokens: ``source`` or ``engine`` (see ``ParsedSource``).
         cache: Folder of the cache, on such a disk (default: a temporary folder beside ``out``).
-        jobs: Options of the jobs.
         morphology: True to annotate morphological features and lemmas.
+        sentences: Number of sentences of a job.
+        slurm: Options of Slurm, as ``KEY=VALUE``.
+        retry: Number of further tries of a failed job.
+        wait: True to wait for the jobs and write the output. False to submit all jobs and end.
 
     Raises:
         InputError: A job failed. ``out`` or the folder of the work has other content, or another process writes it. An
@@ -100,46 +90,30 @@ def parse_on_slurm(
     out = out.absolute()
     work = out.with_name(PREFIX + out.name)
     if not out.exists():
-        options = read_options(jobs.slurm)
+        job = read_options(slurm).of("parse")
         check_slurm()
         cache = (cache or work / "parses").absolute()
-        engine = open_engine(parser, morphology=morphology)
-        source = ParsedSource(open_source(source_spec), engine, cache, tokens)
+        source = ParsedSource(open_source(source_spec), open_engine(parser, morphology=morphology), cache, tokens)
         config = PartConfig(parser=parser, part="", mode=source.mode, morphology=morphology)
-        _run_jobs(source, config, work, options, jobs)
-        if not jobs.wait:
-            return {}
-    sentences = parse_command(source_spec, parser, out, tokens, cache=cache, morphology=morphology)
+        with only_writer(work / JOB), Display() as display:  # jobs may write into the folder now
+            _claim(work, source, sentences)
+            executor = SlurmExecutor(Store(work / "stages"), work, slurm)
+            workers = 1 if job.gpus or job.gres else job.cpus
+            stages = _stages(source, config, work, sentences, workers, display)
+            if not wait:
+                left = [stage for stage in stages if not is_done(executor.store, stage)]
+                executor.submit_graph(left)
+                told = f"submitted {plural(len(left), 'part')}; run the same command without --no-wait later"
+                display.message(told)
+                return {}
+            run_parts(stages, executor, executor.store, retry, display.report, display.message)
+    counts = parse_command(source_spec, parser, out, tokens, cache=cache, morphology=morphology)
     shutil.rmtree(work, ignore_errors=True)
-    return sentences
-
-
-def _run_jobs(source: ParsedSource, config: PartConfig, work: Path, options: SlurmOptions, jobs: ParseJobs) -> None:
-    """Parse the parts of a source with jobs, or only submit the jobs. The key ``part`` of ``config`` is still empty.
-
-    Raises:
-        InputError: A job failed, or the folder ``work`` holds work with other settings.
-    """
-    with only_writer(work / JOB), Display() as display:  # jobs may write into the folder now
-        _claim(work, source, jobs.sentences)
-        executor = SlurmExecutor(Store(work / "stages"), work, jobs.slurm)
-        job = options.of("parse")
-        workers = 1 if job.gpus or job.gres else job.cpus
-        stages = _stages(source, config, work, jobs.sentences, workers, display)
-        if jobs.wait:
-            run_parts(stages, executor, executor.store, jobs.retry, display.report, display.message)
-            return
-        left = [stage for stage in stages if not is_done(executor.store, stage)]
-        executor.submit_graph(left)
-        display.message(f"submitted {plural(len(left), 'part')}; run the same command without --no-wait later")
+    return counts
 
 
 def _claim(work: Path, source: ParsedSource, sentences: int) -> None:
-    """Create the folder of the work, or continue the work in it.
-
-    Raises:
-        InputError: The folder holds work with other settings.
-    """
+    """Create the folder of the work, or continue the work in it."""
     path = work / JOB
     about = {"fingerprint": parsed_fingerprint(source), "sentences": sentences, "cache": str(source.cache.root)}
     if path.exists() and read_json(path) != about:

@@ -122,21 +122,20 @@ def score(
     Reading.of(encoded, reader.specials.unk).check(name, "the tokenizer of the model")
     bounds = encoded.word_offsets[corpus.offsets]
     too_long = np.diff(bounds) + (AROUND - body.causal) > body.embeddings.length
-    rows = _Rows(encoded, bounds, reader.specials)
     tokens = np.full(len(encoded.ids), np.nan)
-    read = np.flatnonzero(~too_long)
-    work = rows.whole(read) if body.causal else rows.masked(read, masking)
+    mask = None if body.causal else masking
+    work = _Work.of(encoded, bounds, np.flatnonzero(~too_long), reader.specials, mask)
     device = body.norm.weight.device
     batches = bounded_batches(work.lengths)
     for done, at in enumerate(batches, 1):
-        batch = work.take(at)
-        text = Text.of(batch.input_ids, reader.number, batch.valid).to(device)
-        states = body.read(text, batch.columns.to(device))[0][batch.predicted.to(device)]
-        found = _log_probs(body, states, rows.ids[batch.tokens], reader.number)
+        ids, valid, columns, predicted, own = work.take(at)
+        text = Text.of(ids, reader.number, valid).to(device)
+        states = body.read(text, columns.to(device))[0][predicted.to(device)]
+        found = _log_probs(body, states, work.ids[own], reader.number)
         if not np.isfinite(found).all():
             reason = f"the log probabilities of {name} contain NaN or infinity"
             raise InputError(reason, hint="use an earlier checkpoint, or another model", code="damaged")
-        tokens[batch.tokens] = found
+        tokens[own] = found
         report(f"scores of {name}", done, len(batches), "")
     return Scored(corpus, encoded, tokens, too_long)
 
@@ -150,80 +149,58 @@ def _log_probs(body: LanguageModel, states: Tensor, labels: Tensor, language: in
 
 
 @dataclass(frozen=True, eq=False)
-class _Batch:
-    """A batch of r rows of w tokens for a model, with up to k predictions a row.
-
-    Attributes:
-        input_ids: [r, w] The token ids.
-        valid: [r, w] False for padding.
-        columns: [r, k] The columns of the predictions.
-        predicted: [r, k] False for columns that only fill a row up to k.
-        tokens: [n] The indices in the text of the predicted tokens, row by row.
-    """
-
-    input_ids: Tensor
-    valid: Tensor
-    columns: Tensor
-    predicted: Tensor
-    tokens: Ids
-
-
-class _Rows:
-    """Maker of the rows that score a text: a row for each sentence (causal) or for each token (masked)."""
-
-    def __init__(self, encoded: Encoded, bounds: Ids, specials: Specials) -> None:
-        self.ids, self.specials, self._bounds = torch.from_numpy(encoded.ids.astype(np.int64)), specials, bounds
-        self._word_stop = np.repeat(encoded.word_offsets[1:], np.diff(encoded.word_offsets))  # of each token
-
-    def whole(self, sentences: Ids) -> _Work:
-        """Return a row for each sentence that has a token."""
-        start, stop = self._bounds[sentences], self._bounds[sentences + 1]
-        some = stop > start
-        return _Work(self, start[some], stop[some], None, None)
-
-    def masked(self, sentences: Ids, masking: Masking) -> _Work:
-        """Return a row for each token of the sentences, with the tokens masked that ``masking`` selects."""
-        counts = np.diff(self._bounds)[sentences]
-        start = np.repeat(self._bounds[sentences], counts)
-        own = start + np.arange(len(start)) - np.repeat(np.cumsum(counts) - counts, counts)
-        stop = self._word_stop[own] if masking == "within-word" else own + 1
-        return _Work(self, start, np.repeat(self._bounds[sentences + 1], counts), own, stop)
-
-
-@dataclass(frozen=True, eq=False)
 class _Work:
-    """All rows, as the tokens ``start`` … ``stop`` − 1 of their sentences, [rows].
+    """The rows that score a text, as the tokens ``start`` … ``stop`` − 1 of their sentences, [rows].
 
     A masked row predicts the token ``own``, and the tokens ``own`` … ``masked_stop`` − 1 are masked. The row of a
-    decoder predicts all its tokens, and ``own`` and ``masked_stop`` are None.
+    decoder predicts all its tokens, and ``own`` and ``masked_stop`` are None. ``ids`` are the tokens of the text.
     """
 
-    rows: _Rows
+    ids: Tensor
+    specials: Specials
     start: Ids
     stop: Ids
-    own: Ids | None
-    masked_stop: Ids | None
+    own: Ids | None = None
+    masked_stop: Ids | None = None
+
+    @staticmethod
+    def of(encoded: Encoded, bounds: Ids, sentences: Ids, specials: Specials, masking: Masking | None) -> _Work:
+        """Return a row for each token of the sentences, or without ``masking`` for each sentence that has a token."""
+        ids = torch.from_numpy(encoded.ids.astype(np.int64))
+        start, stop = bounds[sentences], bounds[sentences + 1]
+        counts = stop - start
+        if masking is None:
+            return _Work(ids, specials, start[counts > 0], stop[counts > 0])
+        of_row = np.repeat(start, counts)
+        own = of_row + np.arange(len(of_row)) - np.repeat(np.cumsum(counts) - counts, counts)
+        word_stop = np.repeat(encoded.word_offsets[1:], np.diff(encoded.word_offsets))  # of each token
+        masked_stop = word_stop[own] if masking == "within-word" else own + 1
+        return _Work(ids, specials, of_row, np.repeat(stop, counts), own, masked_stop)
 
     @property
     def lengths(self) -> Ids:
         return self.stop - self.start + (AROUND - (self.own is None))
 
-    def take(self, at: Ids) -> _Batch:
-        """Return the rows with the indices ``at`` as tensors."""
-        specials = self.rows.specials
+    def take(self, at: Ids) -> tuple[Tensor, Tensor, Tensor, Tensor, Ids]:
+        """Return the r rows with the indices ``at`` for a model, with up to k predictions a row.
+
+        Returns:
+            The token ids [r, w], the mask of columns that are not padding [r, w], the columns of the predictions
+            [r, k], the mask of columns that do not only fill a row up to k [r, k], and the indices in the text of the
+            predicted tokens [n], row by row.
+        """
         length = torch.from_numpy(self.stop[at] - self.start[at])[:, None]
         start = torch.from_numpy(self.start[at])[:, None]
         width = int(length.max()) + AROUND - (self.own is None)
         token = start + torch.arange(width) - 1  # index in the text, for columns 1 … length
         inside = (token >= start) & (token < start + length)
-        ids = torch.where(inside, self.rows.ids[token.clamp(0, len(self.rows.ids) - 1)], specials.pad)
-        ids[:, 0] = specials.bos
+        ids = torch.where(inside, self.ids[token.clamp(0, len(self.ids) - 1)], self.specials.pad)
+        ids[:, 0] = self.specials.bos
         if self.own is None or self.masked_stop is None:
             columns = torch.arange(width - 1).expand(len(at), -1)
-            predicted = columns < length
-            return _Batch(ids, torch.arange(width) <= length, columns, predicted, token[:, 1:][inside[:, 1:]].numpy())
-        ids.scatter_(1, length + 1, specials.eos)
+            return ids, torch.arange(width) <= length, columns, columns < length, token[:, 1:][inside[:, 1:]].numpy()
+        ids.scatter_(1, length + 1, self.specials.eos)
         own, stop = (torch.from_numpy(of[at])[:, None] for of in (self.own, self.masked_stop))
-        ids[(token >= own) & (token < stop)] = specials.mask
+        ids[(token >= own) & (token < stop)] = self.specials.mask
         valid = torch.arange(width) <= length + 1
-        return _Batch(ids, valid, own - start + 1, torch.ones_like(own, dtype=torch.bool), self.own[at])
+        return ids, valid, own - start + 1, torch.ones_like(own, dtype=torch.bool), self.own[at]

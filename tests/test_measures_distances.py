@@ -12,7 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from probes.measures.distances.pairs import PairReaders, linked_in_order, open_other, shared_text, unrelated
+from probes.measures.distances.pairs import linked_in_order, open_other, readers_of, shared_text, unrelated
 from probes.measures.distances.probe import distances_probe
 from probes.measures.distances.show import OPEN, choose, chosen_vectors
 from probes.measures.probe_input import ProbeInput
@@ -218,7 +218,7 @@ def test_a_model_before_is_freed_before_the_next_is_read(bert, tmp_path, monkeyp
 
 def test_pictures_show_frequent_open_class_words_at_one_of_their_places(run):
     given = ProbeInput(run, settings(dev=40))
-    shared = shared_text(given, {"run": PairReaders.of(run)})
+    shared = shared_text(given, {"run": readers_of(run)})
     chosen = choose(shared, 12, seed=1)
     text = shared.text
     counts: Counter[tuple[str, str]] = Counter()

@@ -83,7 +83,7 @@ def test_a_planted_rotation_is_found(runs, moves, supervision):
     for index, layer in enumerate((0, 2, 1)):
         turn = target.turns[layer].double()
         expected = turn if moves == "source" else turn.T
-        torch.testing.assert_close(rotation.fits[index].map.matrix, expected, atol=1e-5, rtol=0)
+        torch.testing.assert_close(rotation.maps[index].fit.map.matrix, expected, atol=1e-5, rtol=0)
         text = Text.of(ids, 0)
         (states,), (goal,) = before.read(text, layers=[layer]), after.read(text, layers=[layer])
         torch.testing.assert_close(rotation.apply(states, index), goal, atol=1e-4, rtol=0)
@@ -92,7 +92,7 @@ def test_a_planted_rotation_is_found(runs, moves, supervision):
         assert summary["rank"] == 16 and summary["orthogonality"] < 1e-10
     assert rotation.apply(states.half(), 2).dtype == torch.float16
     uncentred = fit_rotation(config(moves=moves, centre=False), features(0), pretrained)
-    assert uncentred.fits[0].residual > 1.0  # the control: a turn alone does not undo a shift
+    assert uncentred.maps[0].fit.residual > 1.0  # the control: a turn alone does not undo a shift
 
 
 def linked_words(pretrained, layer: int, subword: str) -> tuple[np.ndarray, np.ndarray, list[Any]]:
@@ -122,7 +122,7 @@ def test_it_is_a_plain_fit(runs, kind, subword, layer, centre):
     y, x, _ = linked_words(pretrained, layer, subword)
     before, after = (x.mean(0), y.mean(0)) if centre else (np.zeros(16), np.zeros(16))
     expected, _ = orthogonal_procrustes(x - before, y - after)
-    fit = rotation.fits[0]
+    fit = rotation.maps[0].fit
     assert fit.pairs == len(x)
     mapped = fit.map.apply(torch.from_numpy(x)).numpy()
     np.testing.assert_allclose(mapped, (x - before) @ expected + after, atol=1e-3)
@@ -140,7 +140,7 @@ def test_normalised_states_are_those_of_a_plain_loop(runs, moves):
     x, y = (source, target) if moves == "source" else (target, source)
     other: Role = "target" if moves == "source" else "source"
     of_x, of_y = plain_map(x, y, 5)
-    assert rotation.reads == (moves, other) and rotation.fits[0].pairs == len(x)
+    assert rotation.reads == (moves, other) and rotation.maps[0].fit.pairs == len(x)
     # of no word of the fit, but in the space of its words: the output of a LayerNorm has mean 0, and how the direction
     # that it lacks is turned differs between processors
     new = np.random.default_rng(0).normal(1.0, 3.0, (4, 7, len(x))) @ x / len(x)
@@ -182,11 +182,11 @@ def test_sentences_are_means_of_their_tokens(runs, kind, monkeypatch):
     x, y = np.array(x), np.array(y)
     rotation = fit_rotation(config(supervision="sentences", centre=False), features(1), pretrained)
     expected, _ = orthogonal_procrustes(x, y)
-    assert rotation.fits[0].pairs == len(x) > 2 * 7
-    np.testing.assert_allclose(rotation.fits[0].map.apply(torch.from_numpy(x)).numpy(), x @ expected, atol=1e-3)
+    assert rotation.maps[0].fit.pairs == len(x) > 2 * 7
+    np.testing.assert_allclose(rotation.maps[0].fit.map.apply(torch.from_numpy(x)).numpy(), x @ expected, atol=1e-3)
     few = [fit_rotation(config(supervision="sentences", words=9), features(1), pretrained, seed) for seed in (0, 1)]
-    assert few[0].fits[0].pairs == 9 and few[0].name != rotation.name
-    assert not torch.allclose(few[0].fits[0].map.matrix, few[1].fits[0].map.matrix)
+    assert few[0].maps[0].fit.pairs == 9 and few[0].name != rotation.name
+    assert not torch.allclose(few[0].maps[0].fit.map.matrix, few[1].maps[0].fit.map.matrix)
 
 
 def test_a_dictionary_from_ambiguous_links(runs):
@@ -229,9 +229,9 @@ def test_it_is_a_function_of_its_settings(runs):
     full = fit_rotation(config(), features(-1), pretrained)
     few = {seed: fit_rotation(config(words=50), features(-1), pretrained, seed) for seed in (0, 1)}
     again = fit_rotation(config(words=50), features(-1), pretrained, 0)
-    assert full.fits[0].pairs > 50 == few[0].fits[0].pairs == few[1].fits[0].pairs
-    assert torch.equal(few[0].fits[0].map.matrix, again.fits[0].map.matrix) and few[0].name == again.name
-    assert not torch.allclose(few[0].fits[0].map.matrix, few[1].fits[0].map.matrix)
+    assert full.maps[0].fit.pairs > 50 == few[0].maps[0].fit.pairs == few[1].maps[0].fit.pairs
+    assert torch.equal(few[0].maps[0].fit.map.matrix, again.maps[0].fit.map.matrix) and few[0].name == again.name
+    assert not torch.allclose(few[0].maps[0].fit.map.matrix, few[1].maps[0].fit.map.matrix)
     others = [fit_rotation(config(**s), f, pretrained).name for s, f in (
         ({"centre": False}, features(-1)), ({"moves": "target"}, features(-1)), ({}, features(1)),
         ({"supervision": "dictionary"}, features(-1)), ({}, features(-1, subword="first")),
@@ -271,9 +271,9 @@ def test_a_dictionary_of_a_file(runs, tmp_path):
     for words, kept in ((10_000, known), (9, known[:9])):
         few = fitted(words=words)
         a, b = np.array([means[1][word] for word, _ in kept]), np.array([means[0][word] for _, word in kept])
-        assert few.fits[0].pairs == len(kept) and few.counts[missing] == 2
+        assert few.maps[0].fit.pairs == len(kept) and few.counts[missing] == 2
         turn = orthogonal_procrustes(a, b)[0]
-        np.testing.assert_allclose(few.fits[0].map.apply(torch.from_numpy(a)).numpy(), a @ turn, atol=2e-3)
+        np.testing.assert_allclose(few.maps[0].fit.map.apply(torch.from_numpy(a)).numpy(), a @ turn, atol=2e-3)
         names.add(few.name)
     assert fitted(lower=False).counts[missing] > 2  # names, say
     # named by what the file holds, not by where it is

@@ -82,7 +82,7 @@ def test_a_saved_map_is_the_map_that_a_transfer_fits(run, tmp_path, method):
             moved = loaded.apply(states, index, role), fitted.apply(states, index, role)
             torch.testing.assert_close(*moved, atol=1e-4, rtol=0)
     assert not torch.allclose(loaded.apply(states, 0), states, atol=0.1)
-    assert loaded.fits[0].pairs == fitted.fits[0].pairs and loaded.layers == (2, -2)
+    assert loaded.maps[0].fit.pairs == fitted.maps[0].fit.pairs and loaded.layers == (2, -2)
     assert loaded.name == load_maps(tmp_path / "maps" / "parallel").name
     assert loaded.to_json()["moves"] == "source"
 

@@ -215,24 +215,23 @@ def run_probe(name: str, given: ProbeInput) -> ProbeResult:
     return found
 
 
-def record(given: ProbeInput, found: Mapping[str, ProbeResult], told: InputConfig | None = None) -> dict[str, Any]:
+def record(given: ProbeInput, found: Mapping[str, ProbeResult], told: InputConfig) -> dict[str, Any]:
     """Return the content of probes.json, except for the results at all checkpoints.
 
     Args:
         given: The input of the probes.
         found: The result of each probe by name.
-        told: The settings to record (default: the config of ``given``).
+        told: The settings to record.
 
     Raises:
         InputError: A text or items in the settings cannot be opened.
     """
-    pretrained, config = given.pretrained, told or given.config
-    settings = config.model_dump(mode="json")
+    pretrained = given.pretrained
     # the fingerprint covers the content of sentence pairs, texts and items, but no paths
-    kept = resolved(config, _content)
+    kept = resolved(told, _content)
     del kept["pairs"], kept["model2"]
     kept.get("maps", {}).pop("save", None)
-    kept |= plugins.parts("probes", config.probes)
+    kept |= plugins.parts("probes", told.probes)
     text = given.aligned.text.fingerprint if "aligned" in vars(given) else None
     languages = [reader.language.fingerprint for reader in (pretrained.source, pretrained.target)]
     name = fingerprint(
@@ -245,9 +244,9 @@ def record(given: ProbeInput, found: Mapping[str, ProbeResult], told: InputConfi
         "parent": given.name("source"),
         "language": given.name("target"),
         "notes": pretrained.notes,
-        "settings": settings,
+        "settings": told.model_dump(mode="json"),
         "parents": {"model": pretrained.fingerprint, "languages": languages, "text": text},
-        "cka_against_retrieval": cka_against_retrieval(found, config.seed),
+        "cka_against_retrieval": cka_against_retrieval(found, told.seed),
         "probes": {name: {**result.values, "notes": list(result.notes)} for name, result in found.items()},
     }
 

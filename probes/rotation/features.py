@@ -17,7 +17,7 @@ from probes.models.aligned import Aligned, read_aligned
 from probes.models.pretrained import Pretrained, Role
 from probes.rotation.dictionary import lowered_text, named_translations, translations
 from probes.rotation.fitted import NormalisedMap, fit_layers
-from probes.rotation.procrustes import Fit, LinearMap
+from probes.rotation.procrustes import LinearMap
 from probes.rotation.saved import load_maps
 from probes.rotation.settings import RotationConfig
 from probes.states import LanguageSide, StateReader, anchors, linked_vectors, reading, sentence_pairs
@@ -54,11 +54,6 @@ class Rotation:
     counts: dict[str, int]
     name: str
     _moved: dict[Any, LinearMap | NormalisedMap] = field(default_factory=dict, init=False, repr=False)
-
-    @property
-    def fits(self) -> tuple[Fit, ...]:
-        """The orthogonal map of each layer between normalised states."""
-        return tuple(one.fit for one in self.maps)
 
     @property
     def reads(self) -> tuple[Role, ...]:

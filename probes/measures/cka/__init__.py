@@ -12,7 +12,10 @@ from probes.results.declared import AT_LEAST_ZERO, COEFFICIENT, SHARE, Measure, 
 from synthlang.errors import InputError
 from synthlang.references import ModelName
 
-ESTIMATORS = {"biased": SHARE, "debiased": COEFFICIENT}
+Pooling = Literal["mean", "first", "words"]
+Estimator = Literal["biased", "debiased"]
+Random = Literal["target", "both"]
+ESTIMATORS: dict[Estimator, tuple[float, float]] = {"biased": SHARE, "debiased": COEFFICIENT}
 """The estimators of CKA and their ranges. The debiased estimator may be negative."""
 
 
@@ -35,9 +38,6 @@ MEASURES: Tree = {
     "sentences": Measure("sentence pairs", "sentence pairs", AT_LEAST_ZERO),
     "comparisons": {key: _comparison(key) for key in COMPARISONS},
 }
-Pooling = Literal["mean", "first", "words"]
-Estimator = Literal["biased", "debiased"]
-Random = Literal["target", "both"]
 
 
 class CkaConfig(ProbeSettings):

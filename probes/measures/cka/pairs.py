@@ -16,7 +16,7 @@ from torch import Tensor
 
 from pretrain.model.language_model import LanguageModel
 from pretrain.run import open_run
-from probes.measures.cka import Estimator, Pooling
+from probes.measures.cka import ESTIMATORS, Estimator, Pooling
 from probes.measures.cka.similarity import CKA, CKAResult
 from probes.measures.probe_input import ProbeInput
 from probes.models.names import is_run
@@ -168,7 +168,6 @@ def paraphrase_pairing(given: ProbeInput, pairing: Pairing, model: str) -> tuple
 
 CHANCE = 0.05
 """Expected biased CKA of unrelated states above which the result has a note."""
-ESTIMATORS: tuple[Estimator, Estimator] = ("biased", "debiased")
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from probes.figures.drawing import Drawing
 from probes.figures.lines import Series, lines_over
 from probes.figures.maps import CELLS, cka_map
-from probes.measures.cka import CkaConfig, Estimator
-from probes.measures.cka.pairs import ESTIMATORS, Compared, Pairing, compare, paraphrase_pairing, random_pairing
+from probes.measures.cka import ESTIMATORS, CkaConfig, Estimator
+from probes.measures.cka.pairs import Compared, Pairing, compare, paraphrase_pairing, random_pairing
 from probes.measures.probe_input import ProbeInput
 from probes.measures.result import ProbeResult
 from probes.report.page import Table
@@ -118,22 +118,19 @@ def _comparisons(
 def layer_table(found: Sequence[Compared], unit: str) -> Table:
     """Return a table of the CKA of same-number layers and its mean, biased and debiased.
 
-    The table has the form of Conneau et al. 2020, figure 7. Comparisons of models with different layers have no column.
-    ``unit`` is the name of the items in the title.
+    The table has the form of Conneau et al. 2020, figure 7. Comparisons of models with different layers have no column,
+    and at least one comparison must have one. ``unit`` is the name of the items in the title.
     """
     columns = [one for one in found if one.same_layer("biased") is not None]
+    layers = columns[0].layers[0]  # all sides with a column are read at these layers
     rows = []
-    for number in sorted({number for one in columns for number in one.layers[0]}):
-        cells = []
-        for one in columns:
-            place = one.layers[0].index(number) if number in one.layers[0] else None
-            same = [one.same_layer(name) for name in ESTIMATORS]
-            cells.append(_cell([None if place is None or values is None else values[place] for values in same]))
-        rows.append([str(number), *cells])
+    for place in sorted(range(len(layers)), key=lambda i: layers[i]):
+        same = [[one.same_layer(name) for name in ESTIMATORS] for one in columns]
+        cells = [_cell([None if values is None else values[place] for values in of_column]) for of_column in same]
+        rows.append([str(layers[place]), *cells])
+    rows.append(["mean", *(_cell([one.mean(name) for name in ESTIMATORS]) for one in columns)])
     n = max(one.result.n for one in found)
     title = f"CKA of same-number layers, up to {n:,} {unit}: biased / debiased"
-    if columns:
-        rows.append(["mean", *(_cell([one.mean(name) for name in ESTIMATORS]) for one in columns)])
     return Table(title, ["layer", *(one.label for one in columns)], rows)
 
 

@@ -33,24 +33,13 @@ BLOCK = 2048
 ROWS = 256  # pairs that are in memory as float64 at once
 
 
-@dataclass(frozen=True)
-class PairReaders:
-    """The part of a model that decides which word pairs it can read, without its weights.
+Readers = tuple[Reader, Reader, int]
+"""The readers of the target and of the source language, and the maximum length of a row in tokens."""
 
-    Attributes:
-        target: The reader of the target language.
-        source: The reader of the source language.
-        length: Maximum length of a row in tokens.
-    """
 
-    target: Reader
-    source: Reader
-    length: int
-
-    @staticmethod
-    def of(pretrained: Pretrained) -> PairReaders:
-        """Return the readers of an opened model, whose weights can then be freed."""
-        return PairReaders(pretrained.target, pretrained.source, pretrained.length)
+def readers_of(pretrained: Pretrained) -> Readers:
+    """Return the part of a model that decides which word pairs it can read, without its weights."""
+    return pretrained.target, pretrained.source, pretrained.length
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +95,7 @@ def open_other(model: str, given: ProbeInput, name: str) -> Pretrained:
     return opened
 
 
-def shared_text(given: ProbeInput, models: Mapping[str, PairReaders]) -> SharedText:
+def shared_text(given: ProbeInput, models: Mapping[str, Readers]) -> SharedText:
     """Return the measured sentence pairs that all models can read.
 
     A word alignment stays if every tokenizer has a token for both words. A sentence pair stays if it is short enough
@@ -119,7 +108,7 @@ def shared_text(given: ProbeInput, models: Mapping[str, PairReaders]) -> SharedT
     rows, whole = given.measured, given.aligned.text
     links = given.data.links.take(rows)
     text = replace(whole, left=whole.left.take(rows), right=whole.right.take(rows), links=links)
-    readers = {name: ((one.target, text.left), (one.source, text.right)) for name, one in models.items()}
+    readers = {name: ((target, text.left), (source, text.right)) for name, (target, source, _) in models.items()}
     cuts = {tuple(reader.tokenizer.fingerprint for reader, _ in sides) for sides in readers.values()}
     if text.unit == "subword" and len(cuts) > 1:
         told = "word alignments are of subwords, and the models have different subwords"
@@ -132,7 +121,8 @@ def shared_text(given: ProbeInput, models: Mapping[str, PairReaders]) -> SharedT
                 told = f"the language {reader.language.name} of {name} has tokens in place of words (unit: token)"
                 raise InputError(told, keys="distances", hint="remove the probe distances", code="unsupported")
         encoded[name] = [encode(one.tokenizer.tokenizer, corpus, text.unit, one.number) for one, corpus in sides]
-        longest = min(given.config.data.length or models[name].length, models[name].length)
+        length = models[name][-1]
+        longest = min(given.config.data.length or length, length)
         for side, words in zip(encoded[name], (links.left, links.right), strict=True):
             there &= np.diff(side.word_offsets)[side.offsets[links.sentence] + words] > 0
             fits &= np.diff(side.bounds) + SENTENCE_TOKENS <= longest

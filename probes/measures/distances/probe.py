@@ -14,7 +14,7 @@ import torch
 
 from probes.measures.distances import DISTANCES, DistancesConfig
 from probes.measures.distances.dimensions import separations_and_dominance
-from probes.measures.distances.pairs import Linked, PairReaders, SharedText, linked_in_order, open_other, shared_text
+from probes.measures.distances.pairs import Linked, SharedText, linked_in_order, open_other, readers_of, shared_text
 from probes.measures.distances.separation import Change, compare, histograms
 from probes.measures.distances.show import (
     POINTS,
@@ -55,8 +55,8 @@ def distances_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
         raise InputError(told, keys="distances.before", hint="set distances.name to another name", code="duplicate")
     _layers(given)
     # open all tokenizers first, since the pairs depend on them; only one other model at a time is in memory
-    readers = {label: PairReaders.of(open_other(model, given, label)) for label, model in config.before.items()}
-    shared = shared_text(given, {**readers, name: PairReaders.of(given.pretrained)})
+    readers = {label: readers_of(open_other(model, given, label)) for label, model in config.before.items()}
+    shared = shared_text(given, {**readers, name: readers_of(given.pretrained)})
     chosen = None if config.picture == "none" else choose(shared, config.pairs, given.config.seed)
     if chosen is not None and len(chosen.links) < POINTS:
         chosen = None

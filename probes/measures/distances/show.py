@@ -64,14 +64,9 @@ def distance_histograms(name: str, title: str, found: Sequence[tuple[str, Separa
     Args:
         name: Name of the file of the figure.
         title: Title of the figure.
-        found: (name of the model, distances), all of one kind of distance.
+        found: (name of the model, distances), all of one kind of distance. There is at least one.
         bins: Number of bins.
-
-    Raises:
-        InputError: There are no models.
     """
-    if not found:
-        raise InputError("there are no distances to draw", hint="give at least one model", code="empty")
     panels = []
     for (label, one), counts in zip(found, histograms([one for _, one in found], bins), strict=True):
         medians = float(np.median(one.related)), float(np.median(one.unrelated))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from pretrain.nearest import Direction, nearest
 from pretrain.nearest_lists import Matrix
@@ -69,7 +71,7 @@ def items(
     """
     rows = np.sort(measured)
     links = np.stack(text.linked_words(rows), 1)
-    counts = _Drops()
+    counts = Counter[str]()
     sides = _candidates(text, rows, links, config, counts)
     if variant == "types":
         # the first word of each type
@@ -77,54 +79,45 @@ def items(
             words[np.sort(np.unique(of[words], return_index=True)[1])] for of, words in zip(types, sides, strict=True)
         ]
         there = np.isin(links[:, 0], sides[0]) & np.isin(links[:, 1], sides[1])
-        counts.add("links of words whose type came before", ~there)
+        counts["links of words whose type came before"] += int((~there).sum())
         links = links[there]
     sets = _sets(text, types, links, fitted, config, counts)
     lost = np.zeros(len(links), bool)
     for i, there in enumerate(known or ()):
-        counts.add("words without a vector", ~there[sides[i]])
+        counts["words without a vector"] += int((~there[sides[i]]).sum())
         sides[i] = sides[i][there[sides[i]]]
         lost |= ~there[links[:, i]]
-    counts.add("links of words without a vector", lost)
-    return Items(sides[0], sides[1], links, sets, lost, counts.by_reason)
+    counts["links of words without a vector"] += int(lost.sum())
+    return Items(sides[0], sides[1], links, sets, lost, {reason: n for reason, n in counts.items() if n})
 
 
-class _Drops:
-    """Numbers of words and word alignments that are left out, by reason."""
-
-    def __init__(self) -> None:
-        self.by_reason: dict[str, int] = {}
-
-    def add(self, reason: str, dropped: Mask) -> None:
-        if dropped.any():
-            self.by_reason[reason] = self.by_reason.get(reason, 0) + int(dropped.sum())
-
-
-def _candidates(text: Aligned, rows: Numbers, links: Numbers, config: RetrievalConfig, counts: _Drops) -> list[Numbers]:
+def _candidates(
+    text: Aligned, rows: Numbers, links: Numbers, config: RetrievalConfig, counts: Counter[str]
+) -> list[Numbers]:
     """Return the candidates of each side in the sentence pairs ``rows``, and count words without a subword."""
     sides = []
     for sentences, linked in zip((text.data.left, text.data.right), links.T, strict=True):
         words = words_of(sentences.offsets, rows)
         there = np.diff(sentences.word_offsets)[words] > 0
-        counts.add("words without a subword", ~there)
+        counts["words without a subword"] += int((~there).sum())
         sides.append(np.unique(linked) if config.candidates == "aligned" else words[there])
     return sides
 
 
 def _sets(
-    text: Aligned, types: Types, links: Numbers, fitted: Numbers, config: RetrievalConfig, counts: _Drops
+    text: Aligned, types: Types, links: Numbers, fitted: Numbers, config: RetrievalConfig, counts: Counter[str]
 ) -> dict[Pairs, Mask]:
     """Return a mask of the word alignments ``links`` [n, 2] in each set, and count the omitted alignments."""
     left, right = (of[links[:, i]] for i, of in enumerate(types))
     unlike, counted = np.ones(len(links), bool), np.ones(len(links), bool)
     if config.exact_matches == "drop":
         unlike = left != right
-        counts.add("links of words written alike", ~unlike)
+        counts["links of words written alike"] += int((~unlike).sum())
     if config.seen == "drop":
         seen = [of[words] for of, words in zip(types, text.linked_words(fitted), strict=True)]
         size = max(int(of.max(initial=0)) for of in types) + 1
         counted = ~np.isin(left * size + right, seen[0] * size + seen[1])
-        counts.add("links of types that are linked in the fitted sentences", ~counted & unlike)
+        counts["links of types that are linked in the fitted sentences"] += int((~counted & unlike).sum())
     return {"linked": np.ones(len(links), bool), "unlike": unlike, "counted": unlike & counted}
 
 
@@ -142,10 +135,7 @@ def frequency_ranks(types: Numbers, offsets: Numbers, rows: Numbers) -> NDArray[
         The rank of each type, [largest type + 1].
     """
     counts = np.bincount(types[words_of(offsets, rows)], minlength=int(types.max(initial=0)) + 1)
-    amounts, of_type, sizes = np.unique(counts, return_inverse=True, return_counts=True)
-    last = np.cumsum(sizes[::-1])[::-1]  # the largest rank among types of the same frequency
-    ranks = (last - (sizes - 1) / 2)[of_type]
-    return np.where(amounts[of_type] > 0, ranks, 0.0)
+    return np.where(counts > 0, rankdata(-counts), 0.0)
 
 
 SIMILARITIES = ("csls", "cosine")
