@@ -23,7 +23,7 @@ from probes.of_studies import (
     write_new_study,
     write_report,
 )
-from probes.study.options import SearchOptions, StudyOptions
+from probes.study.options import StudyOptions
 from synthlang.errors import InputError
 
 if TYPE_CHECKING:
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 
 __all__ = [
-    "SearchOptions",
-    "StudyOptions",
     "align",
     "check_data",
     "check_installation",

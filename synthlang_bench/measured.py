@@ -8,7 +8,7 @@ import statistics
 import subprocess
 import sys
 import time
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -96,6 +96,15 @@ def where(threads: int | None = None) -> Figures:
     gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
     versions = {"torch": torch.__version__, "transformers": transformers.__version__}
     return {"device": gpu or f"cpu, {threads or torch.get_num_threads()} threads", "versions": versions}
+
+
+def parser_of(package: str, about: str | None) -> ArgumentParser:
+    """Return a parser with the options that all benchmarks have, --repeats and --out."""
+    parser = ArgumentParser(prog=f"python -m {package}.bench", description=about)
+    repeats = "Number of repeats of each measurement, which take turns (default: %(default)s)."
+    parser.add_argument("--repeats", type=int, default=3, help=repeats)
+    parser.add_argument("--out", type=Path, help="JSON file for the results (default: standard output only).")
+    return parser
 
 
 def tell(result: Figures, out: Path | None) -> None:

@@ -10,6 +10,7 @@ import statistics
 import tempfile
 import time
 from argparse import Namespace
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -29,7 +30,7 @@ from synthlang.language import PARENT
 from synthlang.rng import uniform
 from synthlang.shards import Shards
 from synthlang.vocabularies import OURS, IdSpace, LanguageTokenizer
-from synthlang_bench.measured import Figures, call, in_turns, medians, peak_memory_mb, tell, where
+from synthlang_bench.measured import Figures, call, in_turns, medians, parser_of, peak_memory_mb, tell, where
 
 OBJECTIVES = {
     "roberta": ("mlm", "align_mlm", "xlm", "dict_mlm"),
@@ -342,26 +343,19 @@ def _against(options: Namespace, settings: Figures) -> Figures:
     return {"ours": ours, "theirs": theirs, **_ratios(ours, theirs), "same_precision": same}
 
 
-def _objectives(options: Namespace, precision: str) -> Figures:
-    """Measure a step with each objective and with the plain one, in turns."""
-    plain, names = options.objective, OBJECTIVES[options.model]
-    sides = {name: partial(call, run_ours, options, precision=precision, objective=name) for name in names}
-    found = {name: _median(runs) for name, runs in in_turns(sides, options.repeats).items()}
-    for figures in found.values():
-        figures[f"speed_by_that_of_{plain}"] = figures["tokens_per_second"] / found[plain]["tokens_per_second"]
-        figures[f"cpu_speed_by_that_of_{plain}"] = found[plain]["step_cpu_seconds"] / figures["step_cpu_seconds"]
-    return found
+def _beside(options: Namespace, precision: str, key: str, names: Sequence[str]) -> Figures:
+    """Measure a step with each value of an option, ``objective`` or ``packing``, in turns.
 
-
-def _packings(options: Namespace, precision: str) -> Figures:
-    """Measure a step of MLM or CLM with each packing and with streams, in turns. Padding does not count as tokens."""
-    sides = {name: partial(call, run_ours, options, precision=precision, packing=name) for name in PACKINGS}
+    The first value is the plain one, with which the others are compared. Padding of a packing does not count as tokens.
+    """
+    sides = {name: partial(call, run_ours, options, precision=precision, **{key: name}) for name in names}
     found = {name: _median(runs) for name, runs in in_turns(sides, options.repeats).items()}
-    stream = found["stream"]
+    plain = found[names[0]]
     for figures in found.values():
-        share = figures["without_padding"]
-        figures["speed_by_that_of_stream"] = share * figures["tokens_per_second"] / stream["tokens_per_second"]
-        figures["cpu_speed_by_that_of_stream"] = share * stream["step_cpu_seconds"] / figures["step_cpu_seconds"]
+        share = figures["without_padding"] if key == "packing" else 1.0
+        speed, cpu = figures["tokens_per_second"], figures["step_cpu_seconds"]
+        figures[f"speed_by_that_of_{names[0]}"] = share * speed / plain["tokens_per_second"]
+        figures[f"cpu_speed_by_that_of_{names[0]}"] = share * plain["step_cpu_seconds"] / cpu
     return found
 
 
@@ -381,49 +375,33 @@ def _ratios(ours: Figures, theirs: Figures) -> Figures:
 
 def _parser() -> argparse.ArgumentParser:
     """Return the parser of the arguments."""
-    parser = argparse.ArgumentParser(prog="python -m pretrain.bench", description=__doc__)
+    parser = parser_of("pretrain", __doc__)
     both = ["float32", "bfloat16"]
-    parser.add_argument(
-        "--against",
-        choices=["hf"],
-        help="Training step to compare with: hf, the Trainer of transformers (default: none).",
-    )
-    parser.add_argument(
-        "--model",
-        choices=[*OBJECTIVES],
-        default="roberta",
-        help="Kind of the model: roberta (encoder) or gpt2 (decoder) (default: %(default)s).",
-    )
-    parser.add_argument("--objectives", action="store_true", help="Comparison of each objective with MLM or CLM.")
-    parser.add_argument("--packings", action="store_true", help="Comparison of each packing with streams.")
-    parser.add_argument(
-        "--shape",
-        choices=[*SHAPES],
-        default="v16k",
-        help="Sizes of the model and the batch: v16k (16,000 tokens, width 256), quickstart (as in that study), "
-        "align_mlm (as in the paper) or tiny (default: %(default)s).",
-    )
     precision = (
         "Precisions to measure (default: both). The ratio compares our faster one with the first one of the Trainer."
     )
     parser.add_argument("--precision", nargs="+", choices=both, default=both, help=precision)
-    parser.add_argument(
-        "--compile",
-        choices=["auto", "on", "off"],
-        default="auto",
-        help="Use of torch.compile in our step: auto (on CUDA), on or off (default: %(default)s).",
-    )
-    parser.add_argument(
-        "--repeats",
-        type=int,
-        default=3,
-        help="Number of repeats of each measurement, which take turns (default: %(default)s).",
-    )
-    parser.add_argument("--steps", type=int, default=13, help="Number of steps in a run (default: %(default)s).")
-    parser.add_argument(
-        "--warmup", type=int, default=3, help="Number of steps of a run that are not measured (default: %(default)s)."
-    )
-    parser.add_argument("--out", type=Path, help="JSON file for the results (default: standard output only).")
+    choices: dict[str, tuple[Sequence[str], str | None, str]] = {
+        "against": (["hf"], None, "Training step to compare with: hf, the Trainer of transformers (default: none)."),
+        "model": ([*OBJECTIVES], "roberta", "Kind of the model: roberta (encoder) or gpt2 (decoder)"),
+        "shape": (
+            [*SHAPES],
+            "v16k",
+            "Sizes of the model and the batch: v16k (16,000 tokens, width 256), quickstart (as in that study), "
+            "align_mlm (as in the paper) or tiny",
+        ),
+        "compile": (["auto", "on", "off"], "auto", "Use of torch.compile in our step: auto (on CUDA), on or off"),
+    }
+    for name, (allowed, default, text) in choices.items():
+        text = text if default is None else f"{text} (default: %(default)s)."
+        parser.add_argument(f"--{name}", choices=allowed, default=default, help=text)
+    for name, default, text in (
+        ("steps", 13, "Number of steps in a run"),
+        ("warmup", 3, "Number of steps of a run that are not measured"),
+    ):
+        parser.add_argument(f"--{name}", type=int, default=default, help=f"{text} (default: %(default)s).")
+    parser.add_argument("--objectives", action="store_true", help="Comparison of each objective with MLM or CLM.")
+    parser.add_argument("--packings", action="store_true", help="Comparison of each packing with streams.")
     parser.set_defaults(packing="stream")
     return parser
 
@@ -440,8 +418,9 @@ def main(arguments: list[str] | None = None) -> int:
     if options.against:
         result |= _against(options, result["settings"])
     if options.packings:
-        result["packings"] = {precision: _packings(options, precision) for precision in options.precision}
+        result["packings"] = {one: _beside(options, one, "packing", PACKINGS) for one in options.precision}
     if options.objectives or not (options.against or options.packings):
-        result["objectives"] = {precision: _objectives(options, precision) for precision in options.precision}
+        names = OBJECTIVES[options.model]
+        result["objectives"] = {one: _beside(options, one, "objective", names) for one in options.precision}
     tell(result, options.out)
     return 0

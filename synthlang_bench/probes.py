@@ -31,7 +31,7 @@ from probes.transfer.splits import load_data
 from probes.transfer.tasks.base import NO_LABEL, Examples, task_of
 from synthlang.config import parse
 from synthlang.vocabulary import save_tokenizer, train_tokenizer
-from synthlang_bench.measured import Figures, call, in_turns, measured, medians, peak_memory_mb, tell, where
+from synthlang_bench.measured import Figures, call, in_turns, measured, medians, parser_of, peak_memory_mb, tell, where
 
 DATA = "builtin:mini-english?types=2000&sentences=20000"
 NOISE = 3.0
@@ -359,99 +359,48 @@ def _task(options: Namespace) -> Figures:
     }
 
 
-def parser_of() -> argparse.ArgumentParser:
+NUMBERS = {
+    "d": (512, "Dimension of the vectors for --probe alignment and retrieval"),
+    "cka-layers": (9, "Number of layers of each model for --probe cka"),
+    "cka-sentences": (10_000, "Number of sentences for --probe cka"),
+    "cka-width": (768, "Hidden size of each model for --probe cka"),
+    "cka-memory": (MEMORY // 2**20, "Memory limit of the matrix products for --probe cka, in MiB"),
+    "items": (2000, "Number of training items. A tenth is the dev set, a fifth the test set"),
+    "epochs": (3, "Number of epochs"),
+    "rows": (32, "Number of rows in a batch"),
+    "length": (128, "Maximum length of a row in tokens"),
+    "layers": (4, "Number of layers"),
+    "hidden": (256, "Hidden size"),
+    "vocabulary": (8000, "Size of the vocabulary"),
+}
+"""The options that are whole numbers, with their defaults and descriptions."""
+
+
+def _parser() -> argparse.ArgumentParser:
     """Return the parser of the arguments, with the full size as default."""
-    parser = argparse.ArgumentParser(prog="python -m probes.bench", description=__doc__)
-    _add_probes(parser)
-    _add_fine_tuning(parser)
-    parser.add_argument("--threads", type=int, help="Number of CPU threads (default: chosen by torch).")
-    parser.add_argument(
-        "--repeats",
-        type=int,
-        default=3,
-        help="Number of repeats of each measurement, which take turns (default: %(default)s).",
-    )
-    parser.add_argument("--out", type=Path, help="JSON file for the results (default: standard output only).")
-    return parser
-
-
-def _add_probes(parser: argparse.ArgumentParser) -> None:
-    """Add the options for measurements of probes."""
+    parser = parser_of("probes", __doc__)
     parser.add_argument("--probe", choices=[*PROBES], help="Probe to measure (default: none, fine-tuning is measured).")
-    parser.add_argument(
-        "--n",
-        type=int,
-        help="Number of vectors per language for --probe (default: 40,000 for alignment, 200,000 for retrieval).",
-    )
-    parser.add_argument(
-        "--d",
-        type=int,
-        default=512,
-        help="Dimension of the vectors for --probe alignment and retrieval (default: %(default)s).",
-    )
-    parser.add_argument(
-        "--cka-layers",
-        type=int,
-        default=9,
-        help="Number of layers of each model for --probe cka (default: %(default)s).",
-    )
-    parser.add_argument(
-        "--cka-sentences", type=int, default=10_000, help="Number of sentences for --probe cka (default: %(default)s)."
-    )
-    parser.add_argument(
-        "--cka-width", type=int, default=768, help="Hidden size of each model for --probe cka (default: %(default)s)."
-    )
-    parser.add_argument(
-        "--cka-memory",
-        type=int,
-        default=MEMORY // 2**20,
-        help="Memory limit of the matrix products for --probe cka, in MiB (default: %(default)s).",
-    )
-
-
-def _add_fine_tuning(parser: argparse.ArgumentParser) -> None:
-    """Add the options for measurements of fine-tuning."""
-    parser.add_argument(
-        "--task",
-        choices=["pos", "ner", "nli"],
-        default="pos",
-        help="Task to fine-tune on: pos (tags), ner (entities) or nli (inference) (default: %(default)s).",
-    )
-    parser.add_argument(
-        "--data", default=DATA, help="Training items, as for synthlang transfer --train (default: %(default)s)."
-    )
-    parser.add_argument(
-        "--items",
-        type=int,
-        default=2000,
-        help="Number of training items. A tenth is the dev set, a fifth the test set (default: %(default)s).",
-    )
-    sizes = {
-        "epochs": (3, "Number of epochs"),
-        "rows": (32, "Number of rows in a batch"),
-        "length": (128, "Maximum length of a row in tokens"),
-        "layers": (4, "Number of layers"),
-        "hidden": (256, "Hidden size"),
-        "vocabulary": (8000, "Size of the vocabulary"),
-    }
-    for name, (default, text) in sizes.items():
+    n = "Number of vectors per language for --probe (default: 40,000 for alignment, 200,000 for retrieval)."
+    parser.add_argument("--n", type=int, help=n)
+    task = "Task to fine-tune on: pos (tags), ner (entities) or nli (inference) (default: %(default)s)."
+    parser.add_argument("--task", choices=["pos", "ner", "nli"], default="pos", help=task)
+    data = "Training items, as for synthlang transfer --train (default: %(default)s)."
+    parser.add_argument("--data", default=DATA, help=data)
+    for name, (default, text) in NUMBERS.items():
         parser.add_argument(f"--{name}", type=int, default=default, help=f"{text} (default: %(default)s).")
     parser.add_argument("--rate", type=float, default=5e-4, help="Learning rate (default: %(default)s).")
-    parser.add_argument(
-        "--precision",
-        choices=["float32", "bfloat16"],
-        default="float32",
-        help="Precision of our fine-tuning and the Trainer's (default: %(default)s).",
-    )
+    precision = "Precision of our fine-tuning and the Trainer's (default: %(default)s)."
+    parser.add_argument("--precision", choices=["float32", "bfloat16"], default="float32", help=precision)
+    parser.add_argument("--threads", type=int, help="Number of CPU threads (default: chosen by torch).")
+    return parser
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Measure speed and memory by the arguments, and return the exit code."""
-    parser = parser_of()
+    parser = _parser()
     options = parser.parse_args(arguments)
-    if min(options.repeats, options.items, options.epochs, options.rows, options.d, options.n or 1) < 1:
-        names = ("repeats", "items", "epochs", "rows", "n", "d")
-        wrong = next(name for name in names if getattr(options, name) is not None and getattr(options, name) < 1)
-        parser.error(f"--{wrong} must be at least 1, not {getattr(options, wrong)}")
+    for name in ("repeats", "items", "epochs", "rows", "n", "d"):
+        if (value := getattr(options, name)) is not None and value < 1:
+            parser.error(f"--{name} must be at least 1, not {value}")
     tell(_probe(options) if options.probe else _task(options), options.out)
     return 0

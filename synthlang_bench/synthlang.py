@@ -6,7 +6,6 @@ same data in the same run. On a busy machine only the ratio of both can be compa
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import platform
@@ -37,7 +36,7 @@ from synthlang.sources import open_source
 from synthlang.sources.conllu import ConlluSource
 from synthlang.sources.mini_english import MiniEnglish
 from synthlang.sources.text import TextSource
-from synthlang_bench.measured import Figures, command, tell
+from synthlang_bench.measured import Figures, command, parser_of, tell
 
 LANGUAGE = "trans+inv"
 REORDER = {"name": "french-order", "transforms": [{"kind": "reorder", "model": "fr"}]}
@@ -309,23 +308,14 @@ def _measure(options: Namespace, folder: Path) -> Figures:
 
 def main(arguments: list[str] | None = None) -> int:
     """Measure speed and memory by the arguments, and return the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m synthlang.bench", description="Measure speed and memory.")
+    parser = parser_of("synthlang", "Measure speed and memory.")
     parser.add_argument("--text", type=Path, help="Text file to measure (default: generated text).")
     parser.add_argument(
         "--conllu", type=Path, help="CoNLL-U file or folder to measure (default: trees of builtin:mini-english)."
     )
-    parser.add_argument(
-        "--workers",
-        type=int,
-        nargs="+",
-        default=[1, 2],
-        help="Numbers of worker processes to time the export with (default: %(default)s).",
-    )
-    parser.add_argument(
-        "--repeats", type=int, default=3, help="Number of repeats of each measurement (default: %(default)s)."
-    )
+    workers = "Numbers of worker processes to time the export with (default: %(default)s)."
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2], help=workers)
     parser.add_argument("--quick", action="store_true", help="Quick check with little data and one repeat.")
-    parser.add_argument("--out", type=Path, help="JSON file for the results (default: standard output only).")
     options = parser.parse_args(arguments)
     if min(*options.workers, options.repeats) < 1:
         parser.error(f"--workers ({min(options.workers)}) and --repeats ({options.repeats}) must be at least 1")

@@ -177,20 +177,7 @@ def test_a_side_runs_in_a_process_of_its_own(tmp_path):
 
 @pytest.mark.parametrize("model", ["roberta", "gpt2"])
 def test_pretraining_beside_transformers(model, tmp_path, capsys, here):
-    options = [
-        "--model",
-        model,
-        "--shape",
-        "tiny",
-        "--steps",
-        "3",
-        "--warmup",
-        "1",
-        "--repeats",
-        "1",
-        "--precision",
-        "float32",
-    ]
+    options = f"--model {model} --shape tiny --steps 3 --warmup 1 --repeats 1 --precision float32".split()
     assert pretrain.main([*options, "--against", "hf", "--out", str(tmp_path / "b.json")]) == 0
     printed = printed_json(capsys)
     assert printed == json.loads((tmp_path / "b.json").read_text())

@@ -72,11 +72,7 @@ def measured_text(given: ProbeInput, files: SentenceFiles | None) -> MeasuredTex
 
 
 def _read_files(given: ProbeInput, files: SentenceFiles) -> tuple[tuple[Sentences, Sentences], Rows, dict[str, int]]:
-    """Return the sentences of both files, the lines to use, and counts of empty and too long lines.
-
-    Raises:
-        InputError: The files cannot be read, or each line is empty or too long.
-    """
+    """Return the sentences of both files, the lines to use, and counts of empty and too long lines."""
     text = read_parallel(user_path(files.left), user_path(files.right), files.words)
     left, right = (
         encode(reader.tokenizer.tokenizer, corpus, "word", reader.number)

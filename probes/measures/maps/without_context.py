@@ -197,9 +197,6 @@ def _rotated(
     """Fit a rotation and return the scores, the facts about the fit, and the intervals.
 
     ``vectors`` [types, d] has the other language before the source language.
-
-    Raises:
-        InputError: Fewer than two pairs of words have vectors, or the rotation cannot be fitted (see `fit_map`).
     """
     known = torch.from_numpy(few.fitted.pairs()[: config.words])
     left, right = vectors[0][known[:, 1]], vectors[1][known[:, 0]]

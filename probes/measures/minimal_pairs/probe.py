@@ -69,11 +69,7 @@ def minimal_pairs_probe(given: ProbeInput, report: Report = silent) -> ProbeResu
 
 
 def _kept(name: str, batch: TaskBatch, scored: Scored, counts: dict[str, int]) -> ScoredPairs:
-    """Drop the pairs with a side that has no score, and add their number to ``counts``.
-
-    Raises:
-        InputError: No pair is left.
-    """
+    """Drop the pairs with a side that has no score, and add their number to ``counts``."""
     long = scored.too_long[batch.texts].any(axis=1)
     empty = ~long & (np.diff(scored.bounds)[batch.texts] == 0).any(axis=1)
     counts[f"{name}: pairs with more tokens than the model reads"] = int(long.sum())

@@ -98,9 +98,6 @@ def _static(
     The rotation is fitted on a dictionary, or on all word alignments of the fitted sentences. As in the paper, the
     vector of the sentence is appended to every word vector ("during word retrieval, we concatenate each word vector
     with a vector representing its sentence"). With ``pools: []``, nothing is appended.
-
-    Raises:
-        InputError: The vectors cannot be read, trained or rotated, or no measured word of a language has a vector.
     """
     corpora = given.aligned.text.left, given.aligned.text.right
     words = [words_of(corpus.offsets, measured) for corpus in corpora]

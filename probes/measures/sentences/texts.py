@@ -69,12 +69,7 @@ def read_texts(given: ProbeInput) -> dict[Role, LanguageText]:
 
 
 def _derived(text: LanguageText, language: Language, source: Source, settings: SentencesConfig) -> LanguageText:
-    """Return a text of ``source`` in a language. A language without transforms gives the same text.
-
-    Raises:
-        InputError: The language cannot be derived from the text, or does not flag affected sentences although only
-            these are wanted.
-    """
+    """Return a text of ``source`` in a language. A language without transforms gives the same text."""
     if not language.transforms:
         return text
     rewrite = bind_language(language, source).rewrite(text.corpus)
@@ -114,11 +109,7 @@ def check_text(settings: SentencesConfig, text: str | None, other: str | None, n
 
 
 def _opened(spec: str, key: str, settings: SentencesConfig) -> Source:
-    """Open the text in the key ``key`` of the settings, and check that it has the split.
-
-    Raises:
-        InputError: The text cannot be opened or lacks the split.
-    """
+    """Open the text in the key ``key`` of the settings, and check that it has the split."""
     at = key
     try:
         source, at = open_source(spec), "split"
@@ -129,11 +120,7 @@ def _opened(spec: str, key: str, settings: SentencesConfig) -> Source:
 
 
 def _read(source: Source, spec: str, settings: SentencesConfig) -> LanguageText:
-    """Read the first sentences of the split, at most as many as ``most`` in the settings.
-
-    Raises:
-        InputError: The text cannot be read, or the split has no sentence.
-    """
+    """Read the first sentences of the split, at most as many as ``most`` in the settings."""
     split: str = settings.split or next(split for split in ORDER if split in source.splits)
     parts: list[Corpus] = []
     for batch in source.batches(split):

@@ -81,12 +81,7 @@ def words_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
 def _of_run(
     given: ProbeInput, config: PretrainConfig, artifacts: Artifacts, number: int, store: Store, report: Report
 ) -> ProbeResult:
-    """Measure one language of a run. If the model is the run itself, also measure its checkpoints.
-
-    Raises:
-        InputError: The alignment cannot be measured (see `probe_alignment`), or the state of the last checkpoint cannot
-            be read.
-    """
+    """Measure one language of a run. If the model is the run itself, also measure its checkpoints."""
     language, run = artifacts.languages[number].name, given.run
 
     def measured(model: LanguageModel, at: str, report: Report = silent) -> dict[str, Any]:
@@ -250,11 +245,7 @@ def _candidates(given: ProbeInput, role: Role) -> _Candidates:
 
 
 def _pairs(path: Path, sides: tuple[_Candidates, _Candidates], same_model: bool) -> tuple[Ids, dict[str, int], str]:
-    """Return the id pairs [n, 2] to compare, counts of dropped pairs by reason, and a note on the use of the file.
-
-    Raises:
-        InputError: The file cannot be read, or no pair is left.
-    """
+    """Return the id pairs [n, 2] to compare, counts of dropped pairs by reason, and a note on the use of the file."""
     words = read_muse(path)
     ids = np.stack([single_tokens(side.reader, [pair[i] for pair in words]) for i, side in enumerate(sides)], axis=1)
     left, counts = np.ones(len(ids), bool), dict[str, int]()
