@@ -101,7 +101,7 @@ def where(threads: int | None = None) -> Figures:
 def parser_of(package: str, about: str | None) -> ArgumentParser:
     """Return a parser with the options that all benchmarks have, --repeats and --out."""
     parser = ArgumentParser(prog=f"python -m {package}.bench", description=about)
-    repeats = "Number of repeats of each measurement, which take turns (default: %(default)s)."
+    repeats = "Number of repeats of each measurement (default: %(default)s)."
     parser.add_argument("--repeats", type=int, default=3, help=repeats)
     parser.add_argument("--out", type=Path, help="JSON file for the results (default: standard output only).")
     return parser

@@ -393,8 +393,8 @@ def _parser() -> argparse.ArgumentParser:
         "compile": (["auto", "on", "off"], "auto", "Use of torch.compile in our step: auto (on CUDA), on or off"),
     }
     for name, (allowed, default, text) in choices.items():
-        text = text if default is None else f"{text} (default: %(default)s)."
-        parser.add_argument(f"--{name}", choices=allowed, default=default, help=text)
+        told = text if default is None else f"{text} (default: %(default)s)."
+        parser.add_argument(f"--{name}", choices=allowed, default=default, help=told)
     for name, default, text in (
         ("steps", 13, "Number of steps in a run"),
         ("warmup", 3, "Number of steps of a run that are not measured"),
