@@ -199,8 +199,8 @@ def translations(text: Aligned, words: int | None) -> NDArray[np.int64]:
         The codes [n, 2] int64 of the left and the right type, most frequent pairs first.
     """
     corpora = text.text.left, text.text.right
-    words = text.linked_words(text.data.train)
-    left, right = (corpus.form.codes[at].astype(np.int64) for corpus, at in zip(corpora, words, strict=True))
+    linked = text.linked_words(text.data.train)
+    left, right = (corpus.form.codes[at].astype(np.int64) for corpus, at in zip(corpora, linked, strict=True))
     size = int(left.max(initial=0)) + 1
     pairs, counts = np.unique(right * size + left, return_counts=True)
     of_right, of_left = pairs // size, pairs % size
