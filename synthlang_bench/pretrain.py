@@ -395,11 +395,9 @@ def _parser() -> argparse.ArgumentParser:
     for name, (allowed, default, text) in choices.items():
         told = text if default is None else f"{text} (default: %(default)s)."
         parser.add_argument(f"--{name}", choices=allowed, default=default, help=told)
-    for name, default, text in (
-        ("steps", 13, "Number of steps in a run"),
-        ("warmup", 3, "Number of steps of a run that are not measured"),
-    ):
-        parser.add_argument(f"--{name}", type=int, default=default, help=f"{text} (default: %(default)s).")
+    parser.add_argument("--steps", type=int, default=13, help="Number of steps in a run (default: %(default)s).")
+    warmup = "Number of steps of a run that are not measured (default: %(default)s)."
+    parser.add_argument("--warmup", type=int, default=3, help=warmup)
     parser.add_argument("--objectives", action="store_true", help="Comparison of each objective with MLM or CLM.")
     parser.add_argument("--packings", action="store_true", help="Comparison of each packing with streams.")
     parser.set_defaults(packing="stream")

@@ -177,8 +177,8 @@ def fit_layers(
     found = []
     for i in range(layers):
         fitter = MapFitter(*(fit_normaliser(partial(side.blocks, i), width, method, rounds) for side in sides))
-        for rows in zip(*(side.blocks(i) for side in sides), strict=True):
-            fitter.update(*rows)
+        for x, y in zip(*(side.blocks(i) for side in sides), strict=True):
+            fitter.update(x, y)
         found.append(fitter.fit(centre))
     return tuple(found)
 
