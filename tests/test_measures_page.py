@@ -119,7 +119,11 @@ def test_the_page_begins_with_what_each_probe_found(tmp_path):
 
 
 def test_sentences_of_the_summary():
-    mean = {"languages": {"mean": {"biased": 0.91}}, "random_target": {"mean": {"biased": 0.4}}, "paraphrase": {}}
+    mean = {
+        "languages": {"mean": {"biased": 0.91}},
+        "random_target": {"mean": {"biased": 0.4}},
+        "paraphrase": {"mean": {"biased": None}},
+    }
     assert cka_sentence({"comparisons": mean}) == (
         "The layers of the two languages have a mean CKA of 0.91 (0.40 with random weights in one language)."
     )
