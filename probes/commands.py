@@ -12,7 +12,8 @@ from rich.console import Console
 from rich.filesize import decimal
 
 from pretrain.stopping import EXIT_CODE, Stopped, on_sigterm, watching
-from probes.report.folder import ReportPaths, write_joined_report, write_report
+from probes.report.files import ReportPaths
+from probes.report.folder import write_joined_report, write_report
 from probes.report.terminal import score_table
 from probes.stages.done import verify_store
 from probes.study.cells import load_study

@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from probes.report.folder import ReportPaths, write_joined_report, write_report
+from probes.report.files import ReportPaths
+from probes.report.folder import write_joined_report, write_report
 from probes.results import views, write
 
 OBJECTIVES = {"mlm": (5.0, 22.0), "dict_mlm": (38.0, 9.0), "align_mlm": (72.0, 4.0)}

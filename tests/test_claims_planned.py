@@ -14,9 +14,8 @@ from scipy import stats
 from probes.claims.planned import Plan
 from probes.claims.verdicts import PValues, Verdict, decided_together, judge
 from probes.report.data import read_study
-from probes.report.join import results_of
+from probes.report.join import on_plan, plan_of, results_of
 from probes.report.judged import PoolVerdict, compared
-from probes.report.planned import on_plan, plan_of
 from probes.report.summary import verdicts_in_words
 from probes.study.cells import load_study
 from tests.claims import delta_rows, less, observed

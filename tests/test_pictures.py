@@ -32,7 +32,7 @@ from probes.measures.distances.pairs import Linked
 from probes.measures.distances.show import distance_histograms
 from probes.statistics import Interval
 from synthlang.scripts import SCRIPTS
-from tests.refusals import refusal, refused
+from tests.refusals import refused
 from tests.separations import separations
 
 pytestmark = pytest.mark.usefixtures("rendered")
@@ -175,7 +175,7 @@ def test_labels_of_a_scatter_never_overprint(spread, monkeypatch):
     ]
     monkeypatch.setattr(scatter, "draw", painted)
     palette = dict.fromkeys(names.values(), "#123456")
-    scatter.delta_scatter("s", "pos", points, palette, "Δ", scatter.Across("a", "a"))
+    scatter.delta_scatter("s", "pos", points, palette, "Δ", ("a", "a"))
     assert spread < 1 or len(found) >= 6, "the legend names the others"
     assert not any(one.overlaps(other) for one, other in combinations(found, 2))
     assert not any(box.contains(*place) for box in found for places in taken for place in places)
@@ -199,7 +199,7 @@ def test_labels_avoid_an_interval_that_ends_at_zero(low, high, monkeypatch):
     monkeypatch.setattr(scatter, "draw", painted)
     monkeypatch.setattr(scatter, "place_labels", placed)
     point = scatter.Point(50.0, Interval((low + high) / 2, low, high, 3, 0.95), "x", "a", "")
-    scatter.delta_scatter("s", "pos", [point], {"a": "#123456"}, "Δ", scatter.Across("a", "a"))
+    scatter.delta_scatter("s", "pos", [point], {"a": "#123456"}, "Δ", ("a", "a"))
     marker, line = boxes
     assert line[3] > marker[3] and line[1] < marker[1]
     assert line[3] - marker[3] == pytest.approx(marker[1] - line[1])
@@ -216,10 +216,6 @@ def test_bins_of_rank_difference_are_equally_full_and_wilson():
     assert (found.low[0], found.high[0]) == pytest.approx((100 * bound.low, 100 * bound.high))
     tied = rank_series("x", np.zeros(50), np.ones(50), 10)
     assert tied.x == [1.0] and tied.y == [100]
-
-
-def test_a_bad_name_is_one_clear_line():
-    refusal(lambda: emergence("../e", "E", [Series("s", [1], [1])]))
 
 
 @pytest.mark.parametrize("rows", [2, 3, 6])

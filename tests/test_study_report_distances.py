@@ -101,7 +101,7 @@ def test_every_condition_has_the_counts_medians_and_auc_of_its_probe(tmp_path, m
     assert {name for name in made.figures if name.startswith("histograms-")} == names
 
 
-def test_other_seeds_are_counted_and_the_first_run_at_hand_is_drawn(tmp_path, monkeypatch):
+def test_the_first_run_at_hand_is_drawn(tmp_path, monkeypatch):
     found = probe_study(tmp_path, {"method": ["Original", "Adjusted"], "pretrain.seed": ["0", "1", "2"]})
     (tmp_path / "stages" / f"probe-{0:016x}" / "probes.json").unlink()
     (tmp_path / "stages" / f"probe-{0:016x}").rmdir()
@@ -110,7 +110,7 @@ def test_other_seeds_are_counted_and_the_first_run_at_hand_is_drawn(tmp_path, mo
     (first, second) = (panel for (panel,) in figures[0][1])
     assert (first.label, second.label) == ("Original", "Adjusted"), "without further axes one under another"
     assert first.auc == found["Original, 1"][0].auc and second.auc == found["Adjusted, 0"][0].auc
-    assert "Only the first run of each condition is drawn. measures.csv has 3 others." in text
+    assert distances.FIRST in text
     assert "There is no histogram where the stage of the probe is missing or cannot be read: Original, 0." in text
 
 
@@ -144,15 +144,14 @@ def test_a_study_without_distances_has_no_section_and_paths_stay_in_the_store(tm
     assert second.stage("probe d") == (tmp_path / "b" / "stages" / f"probe-{1:016x}").resolve()
 
 
-def test_conditions_that_are_not_read_are_counted_once_and_figures_without_any_named(tmp_path, monkeypatch):
+def test_conditions_that_are_not_read_are_counted(tmp_path, monkeypatch):
     monkeypatch.setattr(distances, "READ", 3)
     monkeypatch.setattr(distances, "ROWS", 2)
     methods = [f"m{number}" for number in range(5)]
     probe_study(tmp_path, {"language": ["hi", "es"], "method": methods, "pretrain.seed": ["0", "1"]})
     text = report(tmp_path).text
     assert "1 further row left out" in text, "of the three that were read two are drawn"
-    assert "7 further conditions not drawn, because there are too many; " in text
-    assert "without a figure: d, es." in text and "measures.csv has 3 others" in text
+    assert "7 further conditions not drawn, because there are too many." in text
 
 
 @pytest.mark.usefixtures("painted")

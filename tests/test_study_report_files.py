@@ -12,11 +12,7 @@ from probes.report import files
 from probes.report.files import ReportPaths, newest_report
 from probes.report.folder import write_joined_report, write_report
 from tests.refusals import refused
-from tests.report_study import (
-    change,
-    make_grid,
-    write_rows,
-)
+from tests.report_study import make_grid
 
 AXES = {"objective": ["ALIGN-MLM", "MLM"]}
 
@@ -101,20 +97,6 @@ def test_a_list_names_nothing_outside_the_report(study: Path) -> None:
     path.write_text(json.dumps(json.loads(path.read_text()) | {"files": names}))
     write_report(study)
     assert (study / "study.json").exists() and (study / "tables/seeds.csv").exists()
-
-
-def test_a_file_in_the_place_of_a_folder_is_told(study: Path) -> None:
-    write_rows(study, [])
-    change(study, cells=[])
-    (study / "figures").write_text("mine")
-    (study / "report.json").write_text('{"made_by": "synthlang report", "files": ["figures/old.svg"]}')
-    assert refused(write_report, study) == ("figures", "exists")
-
-
-def test_a_folder_in_the_place_of_an_old_file_stays(study: Path) -> None:
-    (study / "figures/old.svg").mkdir(parents=True)
-    (study / "report.json").write_text('{"made_by": "synthlang report", "files": ["figures/old.svg"]}')
-    assert write_report(study).html.exists() and (study / "figures/old.svg").is_dir()
 
 
 # --- the newest report ---

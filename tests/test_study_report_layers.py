@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
-from probes.figures.bars import retrieval_bars
+from probes.figures.bars import accuracy_bars
 from probes.figures.drawing import Drawing, draw, shorten, writable
 from probes.figures.lines import Series, curve_figures, lines_over
 from probes.figures.maps import Setting, settings_map
@@ -171,6 +171,20 @@ def test_measures_by_layer_are_of_the_last_checkpoint_and_over_runs(tmp_path: Pa
     assert (kinds.count("layer"), kinds.count("step")) == (1, 3)
 
 
+def test_a_condition_without_a_finite_value_is_left_out(tmp_path: Path) -> None:
+    folder = make_grid(tmp_path, {"objective": ["MLM", "XLM"]}, layers=2)
+    values = {"cka.a": ("nan", "inf"), "cka.b": (0.5, "nan")}
+    lines = [
+        [cell["name"], json.dumps(cell["labels"]), 0, "cka", name, layer, "", of[number]]
+        for name, of in values.items()
+        for number, cell in enumerate(cells_of(folder))
+        for layer in (0, 1)
+    ]
+    write_measures(folder, lines)
+    found = {(line["Measure"], line["Condition"]) for line in report(folder).file("by-layer")}
+    assert found == {("cka: cka.b", "MLM")}
+
+
 def test_measures_that_claims_read_are_drawn_first(tmp_path: Path) -> None:
     names = ["maps.residual", "maps.loss", "maps.before.words.csls.mean.p@1"]
     rows = [
@@ -217,11 +231,11 @@ def with_words(folder: Path, probes: tuple[str, ...] = ("maps",), **more: Any) -
 def test_words_of_a_condition_are_the_mean_over_its_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = []
 
-    def kept(name: Any, title: Any, bars: Any, note: Any) -> Any:
+    def kept(name: Any, title: Any, bars: Any, *texts: Any) -> Any:
         drawn.append(bars)
-        return retrieval_bars(name, title, bars, note)
+        return accuracy_bars(name, title, bars, *texts)
 
-    monkeypatch.setattr(layers, "retrieval_bars", kept)
+    monkeypatch.setattr(layers, "accuracy_bars", kept)
     made = report(with_words(tmp_path))
     ((*bars,),) = drawn
     rotated, static, before = "embeddings, rotated", "static vectors, rotated", "embeddings, no map"
@@ -276,8 +290,8 @@ def test_a_run_of_each_condition_has_its_curves_first(tmp_path: Path) -> None:
     text = report(logged(make_grid(tmp_path, axes), lambda _, step: {"mlm": 5.0 - step / 10})).text
     curves = re.findall(r"\*\*(\S+, \S+), (\d): curves\*\*", text)
     assert curves == [(f"o{i}, {t}", "0") for i in range(4) for t in "ab"]
-    told = "8 runs of the conditions above (other seeds) and 4 runs of 2 conditions (o4, a; o4, b)"
-    assert f"No curves are shown for {told}." in text
+    named = "; ".join([f"o4, {t}" for t in "ab"] + [f"o{i}, {t}" for i in range(4) for t in "ab"])
+    assert f"No curves are shown for 12 further runs: {named}." in text
     alone = make_grid(tmp_path / "alone", {"pretrain.seed": ["0", "1"]})
     text = report(logged(alone, lambda _, step: {"mlm": 5.0 - step})).text
     assert len(re.findall(r"\*\*\d: curves\*\*", text)) == 2 and "No curves" not in text, "there is room for both"

@@ -14,6 +14,8 @@ from probes.figures.drawing import INK, Drawing, alternative, colours, grid, leg
 from probes.statistics import Interval
 
 T = TypeVar("T")
+RETRIEVAL = "retrieval accuracy (%)"
+"""Label of an axis of retrieval accuracy."""
 
 
 @dataclass(frozen=True)
@@ -38,21 +40,13 @@ class Bar:
 def retrieval_by_tag(name: str, title: str, bars: Sequence[Bar]) -> Drawing:
     """Draw the retrieval accuracy of every model by part of speech, with a caption that explains the measure.
 
-    The arguments and errors are those of ``accuracy_bars``.
+    The arguments are those of ``accuracy_bars``.
     """
     note = (
         "Share of words whose nearest word of the other language is the translation, by part of speech. The number of "
         "words is in brackets. Lines are 95 % intervals, where known."
     )
-    return retrieval_bars(name, title, bars, note)
-
-
-def retrieval_bars(name: str, title: str, bars: Sequence[Bar], note: str) -> Drawing:
-    """Draw the retrieval accuracy of every model by tag, with a given text in the caption.
-
-    The arguments and errors are those of ``accuracy_bars``.
-    """
-    return accuracy_bars(name, title, bars, note, "retrieval accuracy (%)")
+    return accuracy_bars(name, title, bars, note, RETRIEVAL)
 
 
 def accuracy_bars(name: str, title: str, bars: Sequence[Bar], note: str, label: str) -> Drawing:
@@ -64,9 +58,6 @@ def accuracy_bars(name: str, title: str, bars: Sequence[Bar], note: str, label: 
         bars: The bars, at least one, with accuracies in percent.
         note: Text after the title in the caption.
         label: Label of the horizontal axis, which extends from 0 to 100.
-
-    Raises:
-        InputError: ``name`` cannot be a file name.
     """
     palette = colours([bar.model for bar in bars])
     rows: dict[str, dict[str, list[Bar]]] = {}

@@ -34,7 +34,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.font_manager import findfont, get_font
 
 from probes.statistics import Floats
-from synthlang.files import atomic_file, safe_name
+from synthlang.files import atomic_file
 
 INK = "#1f2328"
 FONT = "DejaVu Sans"  # comes with matplotlib, so it is the same everywhere
@@ -266,9 +266,6 @@ class Drawing:
         alt: The alternative text.
         height: Height in inches.
         width: Width in inches.
-
-    Raises:
-        InputError: ``name`` cannot be a file name.
     """
 
     name: str
@@ -278,9 +275,6 @@ class Drawing:
     alt: str
     height: float = 3.4
     width: float = WIDTH
-
-    def __post_init__(self) -> None:
-        safe_name(self.name, "name of a figure")
 
     def figure(self) -> Figure:
         """Draw the figure for a page. Title and note become its caption."""

@@ -57,9 +57,6 @@ def histogram_panels(name: str, title: str, distance: Distance, rows: Sequence[S
         title: Title of the figure.
         distance: ``l2`` or ``cosine``. The choice sets the label of the horizontal axis.
         rows: The panels of each row. All rows have the same length of at most three, and one panel must not be None.
-
-    Raises:
-        InputError: ``name`` cannot be a file name.
     """
     columns, known = len(rows[0]), [panel for row in rows for panel in row if panel is not None]
     assert known and all(len(row) == columns for row in rows), "at least one panel, in rows of equal length"

@@ -89,7 +89,7 @@ def interval_series(name: str, x: Sequence[float], intervals: Sequence[Interval]
 def auc_by_layer(name: str, title: str, series: Sequence[Series]) -> Drawing:
     """Draw the AUC (0 to 1) of each model or distance over layers.
 
-    The arguments and errors are those of ``lines_over``.
+    The arguments are those of ``lines_over``.
     """
     low = min(0.5, *(y for line in series for y in line.y))
     note = (
@@ -102,7 +102,7 @@ def auc_by_layer(name: str, title: str, series: Sequence[Series]) -> Drawing:
 def retrieval_by_layer(name: str, title: str, series: Sequence[Series]) -> Drawing:
     """Draw the retrieval accuracy (0 to 100) of each model, direction or method over layers.
 
-    The arguments and errors are those of ``lines_over``.
+    The arguments are those of ``lines_over``.
     """
     note = (
         "Accuracy is the share of words whose nearest word of the other language is the translation. Layer 0 is the "
@@ -114,7 +114,7 @@ def retrieval_by_layer(name: str, title: str, series: Sequence[Series]) -> Drawi
 def emergence(name: str, title: str, series: Sequence[Series], label: str = "alignment (%)") -> Drawing:
     """Draw scores over the steps of pretraining, one line for each score.
 
-    ``label`` is the label of the vertical axis. The other arguments and the errors are those of ``lines_over``.
+    ``label`` is the label of the vertical axis. The other arguments are those of ``lines_over``.
     """
     note = "Each point is a checkpoint of the run. Where the line rises, the languages become aligned."
     return _lines(name, title, series, (STEP, label), (0, None), note)
@@ -142,9 +142,6 @@ def lines_over(
         note: Text after the title in the caption.
         written: Number on the horizontal axis → its label, for an axis of a study. None stands for layers or steps.
         log_y: True for a vertical axis on a log scale, if all values are above 0.
-
-    Raises:
-        InputError: ``name`` cannot be a file name.
     """
     places = sorted({x for line in series for x in line.x})
     spans_much = places[0] > 0 and places[-1] >= LOG_RATIO * places[0]
@@ -169,7 +166,7 @@ def _limits(series: Sequence[Series]) -> tuple[float, float]:
 def accuracy_by_rank(name: str, title: str, series: Sequence[Series], note: str) -> Drawing:
     """Draw accuracy (0 to 100) over the difference of frequency rank of a word and its translation.
 
-    The lines are those of ``rank_series``. The other arguments and the errors are those of ``lines_over``.
+    The lines are those of ``rank_series``. The other arguments are those of ``lines_over``.
     """
     axes = ("difference of frequency rank (log scale, from 1)", "retrieval accuracy (%)")
     return _lines(name, title, series, axes, (0, None), note, log=True)

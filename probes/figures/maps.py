@@ -36,9 +36,6 @@ def cka_map(name: str, title: str, values: ArrayLike, left: str, right: str) -> 
         values: [L, R] CKA, 0 to 1, without NaN.
         left: Name of the model of the rows.
         right: Name of the model of the columns.
-
-    Raises:
-        InputError: ``name`` cannot be a file name.
     """
     table = np.asarray(values, dtype=np.float64)
     assert table.ndim == 2 and table.size and np.isfinite(table).all(), table
@@ -80,9 +77,6 @@ def settings_map(
         label: Label of the colour bar.
         note: Text after the title in the caption.
         limits: The values of the first and the last colour.
-
-    Raises:
-        InputError: ``name`` cannot be a file name.
     """
     table = np.asarray(values, dtype=np.float64)
     assert table.shape == (len(up.labels), len(across.labels)), table.shape

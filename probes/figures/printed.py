@@ -95,7 +95,8 @@ def bars_beside(
             axes.set_visible(number < len(panels))
             if number < len(panels):
                 axes.set_title(shorten(panels[number], 20 if across > 1 else 40))
-                _paint(axes, [(places[bar.group, bar.name], bar) for bar in _of(bars, panels[number], places)], shades)
+                of = [bar for bar in bars if bar.panel == panels[number] and (bar.group, bar.name) in places]
+                _paint(axes, [(places[bar.group, bar.name], bar) for bar in of], shades)
         if axis:
             canvas.supxlabel(axis, fontsize=9)
         canvas.legend(handles=_legend(bars), loc="outside upper left", ncols=3, fontsize=8.5)
@@ -103,7 +104,8 @@ def bars_beside(
     across = min(ACROSS, len(panels))
     down = -(-len(panels) // across)
     height = 0.5 + down * (0.6 + ROW * (len(shown) + HEADING * sum(map(bool, groups))))
-    alt = alternative(f"Bars: {title}", ((_called(bar), bar.ours.mean) for bar in bars))
+    names = (", ".join(filter(None, (bar.panel, bar.group, bar.name))) for bar in bars)
+    alt = alternative(f"Bars: {title}", zip(names, (bar.ours.mean for bar in bars), strict=True))
     drawing = draw(NAMES + (PANEL * across if across > 1 else ALONE), height, paint)
     return Figure(file, drawing, alt, _caption(title, note, most, len(every), len(rows)))
 
@@ -120,10 +122,6 @@ def _without_rows(axes: Axes, first: Axes) -> None:
     axes.set(ylim=first.get_ylim(), yticks=[])
     axes.spines["left"].set_visible(False)
     grid(axes, "x")
-
-
-def _of(bars: Sequence[Bar], panel: str, places: Mapping[tuple[str, str], float]) -> list[Bar]:
-    return [bar for bar in bars if bar.panel == panel and (bar.group, bar.name) in places]
 
 
 def _paint(axes: Axes, bars: Sequence[tuple[float, Bar]], palette: Mapping[str, str]) -> None:
@@ -151,7 +149,3 @@ def _legend(bars: Sequence[Bar]) -> list[Line2D]:
     handles += [Line2D([], [], label="one seed", **SEED)] if any(bar.values for bar in bars) else []
     printed = any(bar.printed is not None for bar in bars)
     return handles + ([Line2D([], [], label="the paper", **DIAMOND)] if printed else [])
-
-
-def _called(bar: Bar) -> str:
-    return ", ".join(filter(None, (bar.panel, bar.group, bar.name)))

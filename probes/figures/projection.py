@@ -165,9 +165,6 @@ def word_pairs(name: str, title: str, drawn: Picture, left: str, right: str) -> 
         drawn: The words and their positions.
         left: Name of the language of the left words, in the legend.
         right: Name of the language of the right words, in the legend.
-
-    Raises:
-        InputError: ``name`` cannot be a file name.
     """
     labels = [label_pair(a, b, i) for i, (a, b) in enumerate(zip(drawn.left_words, drawn.right_words, strict=True))]
     points = np.stack([drawn.left.numpy(), drawn.right.numpy()])  # [2, n, 2]

@@ -42,19 +42,6 @@ SYMBOLS = {"spearman": "ρ", "kendall": "τ", "pearson": "r"}
 
 
 @dataclass(frozen=True)
-class Across:
-    """The measure on the horizontal axis.
-
-    Attributes:
-        name: The name of the measure in the alternative text.
-        label: The label of the axis.
-    """
-
-    name: str
-    label: str
-
-
-@dataclass(frozen=True)
 class Point:
     """A cell of a study.
 
@@ -74,7 +61,7 @@ class Point:
 
 
 def delta_scatter(
-    file: str, task: str, points: Sequence[Point], palette: Mapping[str, str], axis: str, across: Across
+    file: str, task: str, points: Sequence[Point], palette: Mapping[str, str], axis: str, across: tuple[str, str]
 ) -> Figure:
     """Draw a point for each cell, with the measure ``across`` on the horizontal axis and mean Δ on the vertical axis.
 
@@ -84,7 +71,7 @@ def delta_scatter(
         points: The points, at least one.
         palette: Name of a condition → its colour.
         axis: Label of the vertical axis.
-        across: The measure on the horizontal axis.
+        across: The measure on the horizontal axis: its name in the alternative text, and the label of the axis.
     """
     groups = list(dict.fromkeys(point.group for point in points))
     shapes = markers(groups if len(groups) <= len(MARKERS) else ["" for _ in groups])
@@ -103,14 +90,14 @@ def delta_scatter(
             _intervals(axes, points, palette)
         grid(axes, "both")
         axes.margins(0.12)
-        axes.set_xlabel(across.label)
+        axes.set_xlabel(across[1])
         axes.set_ylabel(axis)
         _legend(canvas, {point.name: palette[point.name] for point in points}, shapes if len(shapes) > 1 else {})
         if len(conditions) <= LABELLED:
             _label(canvas, axes, points, conditions)
 
     svg = draw(WIDTH, 3.9, paint)
-    alt = alternative(f"Scatter: Δ on {task} against {across.name}", ((p.cell, p.delta.mean) for p in points))
+    alt = alternative(f"Scatter: Δ on {task} against {across[0]}", ((p.cell, p.delta.mean) for p in points))
     caption = f"{task}: each point is a model (cell)."
     has_lines = len(points) <= INTERVALS and any(point.delta.low is not None for point in points)
     caption += " Lines are 95 % t intervals of Δ over fine-tuning seeds." if has_lines else ""

@@ -6,19 +6,19 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 
 from probes.figures.drawing import colours, slug
-from probes.figures.scatter import Across, Point, delta_scatter
+from probes.figures.scatter import Point, delta_scatter
 from probes.report.page import Block, Paragraph, Section
 from probes.report.scores import Material, delta_axis, grouped
 from probes.report.summary import correlations
 from probes.results.labels import axes_that_set, is_of_tuning, numbers_of
 
 SCATTERS = 4
-ALIGNMENT = Across("alignment", "Word-embedding alignment, all types (%)")
+ALIGNMENT = ("alignment", "Word-embedding alignment, all types (%)")
 MOVEMENTS = {
-    "moved_embeddings": Across("movement of word embeddings", "Movement of word embeddings, mean ‖e′ − e‖ / ‖e‖"),
-    "moved_layers": Across("movement of the layers", "Movement of the layers, ‖W′ − W‖ / ‖W‖"),
+    "moved_embeddings": ("movement of word embeddings", "Movement of word embeddings, mean ‖e′ − e‖ / ‖e‖"),
+    "moved_layers": ("movement of the layers", "Movement of the layers, ‖W′ − W‖ / ‖W‖"),
 }
-"""Column of the results → horizontal axis of its figures."""
+"""Column of the results → the measure on the horizontal axis of its figures: its name, and the label of the axis."""
 OF_MOVEMENT = (
     "The figures show how far fine-tuning on the source language moved the weights of the model without its head. For "
     "word embeddings this is the mean of ‖e′ − e‖ / ‖e‖ over the embeddings e that changed, or 0 if all are frozen. "
@@ -83,7 +83,9 @@ def _points(material: Material, column: str, *left_out: str) -> dict[str, list[P
     return points
 
 
-def _by_task(material: Material, tasks: Mapping[str, Sequence[Point]], name: str, across: Across) -> list[Block]:
+def _by_task(
+    material: Material, tasks: Mapping[str, Sequence[Point]], name: str, across: tuple[str, str]
+) -> list[Block]:
     """Draw a figure for each task, as the budget allows, with a colour for every label of the main axis."""
     layout = material.layout
     main = layout.main

@@ -10,19 +10,18 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from pydantic import ConfigDict, Field, ValidationError, field_validator
+from pydantic import ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass
 
 from probes.results.curves import Threshold
 from probes.results.measures import ALIGNMENT_MEASURES, OF_PARENT, PERPLEXITIES, measure_of
 from probes.results.read import distinct, failed_training, is_score, read_table
 from probes.results.scores import SCORES
-from probes.study.compare import comparisons
 from probes.study.config import LearnedConfig
 from probes.study.record import STUDY, check_format
 from synthlang.catalogue import load_yaml
 from synthlang.config import StrictModel, parse
-from synthlang.config_errors import show_value, type_reason
+from synthlang.config_errors import type_reason
 from synthlang.errors import InputError
 from synthlang.files import read_json
 from synthlang.wording import first_few, plural
@@ -51,13 +50,6 @@ class _Rules(StrictModel):
 
     learned: LearnedConfig = LearnedConfig()
     thresholds: dict[str, Threshold] = Field(default_factory=dict)
-    compare: list[dict[str, Any] | list[dict[str, Any]]] = Field(default_factory=list)
-
-    @field_validator("compare")
-    @classmethod
-    def _compared(cls, value: list[Any]) -> list[Any]:
-        comparisons(value)
-        return value
 
 
 @dataclass(frozen=True)
@@ -145,6 +137,11 @@ class Study:
     notes: tuple[str, ...] = ()
     folder: Path = Path()
 
+    @property
+    def configs(self) -> list[Mapping[str, Any]]:
+        """The config of the study, or those of the studies of a joined report."""
+        return [self.config, *(part for part in self.config.values() if isinstance(part, Mapping))]
+
     def count(self, status: str) -> int:
         """Return the number of cells in a state: ``done``, ``failed`` or ``pending``."""
         return sum(cell.status == status for cell in self.cells)
@@ -188,8 +185,7 @@ def read_study(folder: Path) -> Study:
 
     Raises:
         InputError: study.json is missing, damaged or of another version. The error is also raised if the convergence
-            criterion, a threshold or a comparison in study.json is wrong, or if a table or the config of a run cannot
-            be read.
+            criterion or a threshold in study.json is wrong, or if a table or the config of a run cannot be read.
     """
     path = folder / STUDY
     raw = read_json(path)
@@ -201,9 +197,7 @@ def read_study(folder: Path) -> Study:
     try:
         known["cells"] = [{**cell, "of": folder, "store": store} for cell in _whole(known.get("cells", ()))]
         study = Study(**known)
-    except InputError as error:
-        raise error.inside(path=path) from error
-    except TypeError as error:
+    except (KeyError, TypeError) as error:
         raise InputError(NOT_A_STUDY, path, hint=AGAIN, code="format") from error
     except ValidationError as error:
         first = error.errors()[0]
@@ -228,18 +222,11 @@ def read_study(folder: Path) -> Study:
 
 
 def _whole(cells: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """Yield the cells, with the overrides of archived cells completed from the earlier cell that ``like`` names.
-
-    Raises:
-        InputError: ``like`` does not name an earlier cell.
-    """
+    """Yield the cells, with the overrides of archived cells completed from the earlier cell that ``like`` names."""
     overrides = dict[str, Mapping[str, Any]]()
-    for number, cell in enumerate(cells):
+    for cell in cells:
         own = {key: value for key, value in {**cell}.items() if key != LIKE}
         if LIKE in cell:
-            if cell[LIKE] not in overrides:
-                reason = f"{show_value(cell[LIKE])} is not the name of an earlier cell"
-                raise InputError(reason, keys=("cells", str(number), LIKE), hint=AGAIN, code="format")
             own["overrides"] = {**overrides[cell[LIKE]], **own.get("overrides", {})}
         overrides[own.get("name", "")] = own.get("overrides", {})
         yield own

@@ -12,7 +12,7 @@ out.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from probes.claims.estimates import DECIDED, UNPAIRED, Estimate, counted, difference, interaction
@@ -102,8 +102,7 @@ def differences(material: Material) -> list[Difference]:
 
 def chosen_comparisons(study: Study) -> list[Comparison]:
     """Return the comparisons that a study names, or that the studies of a joined report name."""
-    configs = [study.config, *(part for part in study.config.values() if isinstance(part, Mapping))]
-    return [one for config in configs for one in comparisons(config.get("compare") or ())]
+    return [one for config in study.configs for one in comparisons(config.get("compare") or ())]
 
 
 def _chosen_differences(material: Material, chosen: Sequence[Comparison]) -> list[Difference]:

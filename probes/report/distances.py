@@ -31,11 +31,8 @@ NAMED = 3
 """Largest number of cells that a note names."""
 MEASURES = "distances."
 """Prefix of the names of the measures of the probe."""
+FIRST = "Only the first run of each condition is drawn. measures.csv has all of them."
 MISSING = "There is no histogram where the stage of the probe is missing or cannot be read"
-
-
-_Key = tuple[str, str, str]
-"""The probe, the labels of the axes that are not compared, and the labels of the compared axes."""
 
 
 class _Condition(NamedTuple):
@@ -58,44 +55,32 @@ def word_distances(material: Material) -> Section | None:
     """Return the section with histograms of the first READ conditions, or None if no probe measured distances.
 
     There is a figure for each distance and each combination of labels that are not compared, as far as the budget of
-    figures allows. A condition is drawn from its first run whose results can be read. Notes count the runs and figures
-    that are left out.
+    figures allows. A condition is drawn from its first run whose results can be read.
     """
     study, layout = material.study, material.layout
     measures = study.table[study.table["measure"].astype(str).str.startswith(MEASURES)]
     if measures.empty:
         return None
     cells = {cell.name: cell for cell in study.cells}
-    conditions: dict[_Key, list[Cell]] = {}
+    conditions: dict[tuple[str, str, str], list[Cell]] = {}
     for name, probe in distinct(measures, "cell", "probe"):
         if (cell := cells.get(name)) is not None:
             settings = settings_of(cell.labels, name)
             label = layout.only(settings, layout.compared) or layout.alone
             conditions.setdefault((probe, layout.without(settings, *layout.compared), label), []).append(cell)
-    found, missing, others = list[_Condition](), list[str](), 0
+    found, missing = list[_Condition](), list[str]()
     for (probe, under, label), of in list(conditions.items())[:READ]:
-        for tried, cell in enumerate(of, 1):
+        for cell in of:
             if panels := _panels(cell.stage(f"probe {probe}"), label):
                 found.append(_Condition(probe, under, settings_of(cell.labels, cell.name), panels))
-                others += len(of) - tried
                 break
             missing.append(cell.name)
-    drawn = "Only the first run of each condition is drawn"
-    told = [f"{drawn}. measures.csv has {plural(others, 'other')}."] if others else []
-    told += _unread(list(conditions)[READ:], found)
+    left = len(conditions) - READ
+    told = [FIRST] if any(len(of) > 1 for of in conditions.values()) else []
+    told += [f"{plural(left, 'further condition')} not drawn, because there are too many."] if left > 0 else []
     told += [f"{MISSING}: {first_few(missing, NAMED, '; ')}."] if missing else []
     notes = [Paragraph(note, "note") for note in told]
     return Section("Distances of words", [*_drawn(found, material), *notes])
-
-
-def _unread(conditions: Sequence[_Key], found: Sequence[_Condition]) -> list[str]:
-    """Return a note on the number of conditions that were not read and the groups without a figure."""
-    if not conditions:
-        return []
-    drawn = {(one.probe, one.under) for one in found}
-    whole = dict.fromkeys(", ".join(filter(None, key[:2])) for key in conditions if key[:2] not in drawn)
-    named = f"; without a figure: {first_few(list(whole), NAMED, '; ')}" if whole else ""
-    return [f"{plural(len(conditions), 'further condition')} not drawn, because there are too many{named}."]
 
 
 def _panels(folder: Path | None, label: str) -> Mapping[Distance, Panel] | None:
@@ -107,15 +92,13 @@ def _panels(folder: Path | None, label: str) -> Mapping[Distance, Panel] | None:
         found = record["models"][record["model"]]
         layers = {layer["distance"]: layer for layer in found["layers"] if layer["layer"] == found["layer"]}
         return {distance: _panel(label, found["histograms"][distance], layers[distance]) for distance in NAMES}
-    except (InputError, KeyError, TypeError, ValueError):
+    except (InputError, KeyError, TypeError):
         return None
 
 
 def _panel(label: str, counts: Mapping[str, Any], layer: Mapping[str, Any]) -> Panel:
     median, of_unrelated = (float(layer[kind]["quantiles"]["0.5"]) for kind in ("related", "unrelated"))
     edges, related, unrelated = (list(map(float, counts[key])) for key in ("edges", "related", "unrelated"))
-    if not len(edges) - 1 == len(related) == len(unrelated) or not min(sum(related), sum(unrelated)) > 0:
-        raise ValueError("bins and counts do not go together")
     return Panel(label, edges, related, unrelated, (median, of_unrelated), Interval(**layer["auc"]))
 
 

@@ -40,7 +40,7 @@ def dose_responses(material: Material) -> Section | None:
             continue
         name = f"dose-{slug(title, place)}"
         draws = _draws(name, title, tasks, {number: label for label, number in numbers.items()})
-        blocks += material.budget.draw(draws, FIGURES, title)
+        blocks += material.budget.draw(draws, FIGURES)
         if max(map(len, tasks.values())) > len(COLOURS):
             blocks.append(Paragraph(f"{title}: figures have the first {len(COLOURS)} lines.", "note"))
         header = [title, "Other settings", "Task", "Seeds", "ZS", "SUP", "Δ", "Alignment, all types"]
@@ -52,7 +52,7 @@ def dose_responses(material: Material) -> Section | None:
         ]
         caption = f"Scores by {title} in percent: means{where_bounds(chain(*body), ' and 95 % t intervals')}."
         table = Table(caption, header, body, 4, name, 100)
-        blocks.append(Folded(f"Numbers by {title}", [table.without_constant(("Δ",))]))
+        blocks.append(Folded(f"Numbers by {title}", [table.without_constant()]))
     return Section(TITLE, blocks) if blocks else None
 
 

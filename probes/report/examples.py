@@ -73,7 +73,7 @@ class _Test(NamedTuple):
 def example_blocks(table: papers.PaperTable, study: Study, results: Results, name: str) -> list[Block]:
     """Return a table of tests over examples that repeat the tests of a paper.
 
-    The result is empty if the paper marks no numbers, or if no test is possible, for example without predictions.
+    The result is empty if no test is possible, for example without predictions.
 
     Args:
         table: The table of the paper.
@@ -81,9 +81,7 @@ def example_blocks(table: papers.PaperTable, study: Study, results: Results, nam
         results: The results, for the difference over models that is shown beside a test.
         name: Name of the files of the returned table.
     """
-    if not any(cell.marking for cell in table.numbers) or not (transfers := _transfers(study)):
-        return []
-    rows, known = list[list[Entry]](), False
+    transfers, rows, known = _transfers(study), list[list[Entry]](), False
     for cell in table.numbers:
         if (marking := cell.marking) is not None:
             test, over = _tested(cell, marking, transfers), difference_of(cell.quantity, marking.against, results)

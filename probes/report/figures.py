@@ -54,16 +54,12 @@ class FigureBudget:
         self.left -= given
         return given
 
-    def draw(
-        self, wanted: Sequence[Callable[[], Figure]], most: int, where: str = "", what: str = "figure"
-    ) -> list[Block]:
+    def draw(self, wanted: Sequence[Callable[[], Figure]], most: int) -> list[Block]:
         """Draw as many figures as the budget allows, at most ``most``, and count the other figures in a note.
 
         Args:
             wanted: Functions that draw the figures.
             most: Largest number of these figures.
-            where: Text before the note, or "".
-            what: Noun for the figures in the note.
 
         Returns:
             A block with the figures and a block with the note, each only if it has content.
@@ -71,9 +67,8 @@ class FigureBudget:
         figures = [draw() for draw in wanted[: self.take(len(wanted), most)]]
         blocks: list[Block] = [Figures(figures)] if figures else []
         if left := len(wanted) - len(figures):
-            further = plural(left, f"further {what}")
-            told = f"{where}: {further}" if where else further
-            blocks.append(Paragraph(f"{told} left out. The tables have the numbers.", "note"))
+            told = f"{plural(left, 'further figure')} left out. The tables have the numbers."
+            blocks.append(Paragraph(told, "note"))
         return blocks
 
 
@@ -101,9 +96,6 @@ def curves(
         dashed: Lines that are drawn dashed in the colour of the line with the same name.
         ticks: Label of each place, if the places are numbers of an axis of the study.
         log_y: True for a vertical axis on a log scale, if all values are above 0.
-
-    Raises:
-        InputError: ``name`` cannot be a file name.
     """
     points = chain.from_iterable(line.values() for line in (*lines.values(), *(dashed or {}).values()))
     note = " ".join(filter(None, (note, where_bounds(points, bands))))

@@ -73,19 +73,14 @@ def write_files(folder: Path, texts: Mapping[str, str]) -> ReportPaths:
         texts: Name of each file, relative to the folder → content.
 
     Raises:
-        InputError: A file has the name of one of the folders of the report.
         DiskError: A file cannot be written.
     """
     former = report_files(folder)
     _list(folder, former | texts.keys())  # first, so that after a kill all files are known
     for place in (folder / FIGURES, folder / TABLES):
-        if place.exists() and not place.is_dir():
-            reason = "is a file, but the report needs a folder with this name"
-            raise InputError(reason, place, hint="move this file away", code="exists")
         place.mkdir(exist_ok=True)
     for name in former - texts.keys():
-        if not (folder / name).is_dir():
-            (folder / name).unlink(missing_ok=True)
+        (folder / name).unlink(missing_ok=True)
     for name, text in texts.items():
         with atomic_file(folder / name, "w") as handle:
             handle.write(text)

@@ -16,13 +16,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from probes.figures.drawing import Figure, standalone_svg
+from probes.figures.drawing import standalone_svg
 from probes.report.archive import read_archive
-from probes.report.findings_data import Archived, about, papers_in, papers_of
-from probes.report.findings_figures import Gallery, NoFigureError
-from probes.report.findings_overview import OVERVIEW, overview_sections, read_overview
+from probes.report.findings_data import Archived, about, by_paper, papers_of
+from probes.report.findings_figures import Gallery
+from probes.report.findings_overview import OVERVIEW, Overview, overview_sections
 from probes.report.findings_paper import Reading, paper_sections, study_sections
-from probes.report.page import Block, Bullets, Figures, Paragraph, Section, markdown_page
+from probes.report.page import Block, Bullets, Paragraph, Section, figures_in, markdown_page
 from synthlang.catalogue import load_yaml
 from synthlang.config import parse
 from synthlang.errors import InputError, did_you_mean
@@ -90,8 +90,7 @@ def write_findings(folder: Path, page: Path) -> Findings:
     Raises:
         InputError: No study is archived, or an archived study, its claims or its thresholds cannot be read. The error
             is also raised if a text cannot be read, belongs to no archived study or paper, or names a figure that does
-            not exist. It is also raised if all values of a drawn measure under a condition are NaN or infinite, or if
-            ``check_page`` refuses a page.
+            not exist, or if ``check_page`` refuses a page.
         DiskError: A file cannot be written.
     """
     archived = read_archive(folder / STUDIES)
@@ -99,9 +98,9 @@ def write_findings(folder: Path, page: Path) -> Findings:
         hint = "name the folder of an archive, or make one: synthlang findings FOLDER --archive STUDY"
         raise InputError(f"has no folder {STUDIES!r} with an archived study", folder, hint=hint, code="empty")
     finished = {name: study for name, study in archived.items() if not study.waiting}
-    check_page(page, [*papers_in(finished), OWN])
+    check_page(page, [*by_paper(finished), OWN])
     pages = list(_pages(Gallery(finished), archived, page, folder))
-    drawn = {figure.name: figure for _, _, parts in pages for figure in _figures_in(parts)}
+    drawn = {figure.name: figure for _, _, parts in pages for part in parts for figure in figures_in(part.blocks)}
     place = folder / FIGURES
     for path in set(place.glob("*.svg")) - {place / f"{name}.svg" for name in drawn}:
         path.unlink()
@@ -117,14 +116,16 @@ def _pages(
     gallery: Gallery, archived: Archived, page: Path, folder: Path
 ) -> Iterator[tuple[Path, str, Sequence[Section]]]:
     """Yield the file, title and sections of each page, the overview first."""
-    overview, readings = read_overview(folder / OVERVIEW), _readings(folder / READINGS, archived)
+    text = folder / OVERVIEW
+    overview = parse(Overview, load_yaml(text), text) if text.exists() else Overview()
+    readings = _readings(folder / READINGS, archived)
     own = [name for name, study in gallery.archived.items() if not papers_of(study)]
     names = {paper: page_of(page, paper).name for paper in gallery.compared}
     names |= {"": page_of(page, OWN).name} if own else {}
     try:
         sections = overview_sections(overview, gallery, names)
-    except NoFigureError as error:
-        raise error.inside(path=folder / OVERVIEW) from error
+    except InputError as error:
+        raise error.inside(path=text) from error
     notes = dict.fromkeys(note for of in gallery.compared.values() for note in of.notes)
     sections += [Section("Notes", [Paragraph(note, "note") for note in notes])] if notes else []
     yield page, TITLE, sections + _not_finished(archived)
@@ -134,14 +135,8 @@ def _pages(
             yield page_of(page, paper), about(paper, gallery.archived).title, sections
         if own:
             yield page_of(page, OWN), OWN_TITLE, list(study_sections(own, gallery, readings))
-    except NoFigureError as error:
+    except InputError as error:
         raise error.inside(path=folder / READINGS) from error
-
-
-def _figures_in(parts: Sequence[Section]) -> Iterator[Figure]:
-    for part in parts:
-        for block in part.blocks:
-            yield from block.figures if isinstance(block, Figures) else ()
 
 
 def _write(path: Path, text: str) -> None:
@@ -154,7 +149,7 @@ def _readings(path: Path, archived: Archived) -> Mapping[str, Reading]:
     if not path.exists():
         return {}
     found = dict[str, Reading]()
-    names = [*papers_in(archived), *(name for name, study in archived.items() if not papers_of(study))]
+    names = [*by_paper(archived), *(name for name, study in archived.items() if not papers_of(study))]
     for name, value in load_yaml(path).items():
         try:
             found[name] = parse(Reading, value, path)

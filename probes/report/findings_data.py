@@ -54,22 +54,17 @@ def about(paper: str, archived: Archived) -> About:
     return next(read_about(files[paper]) for files in map(papers_of, archived.values()) if paper in files)
 
 
-def papers_in(archived: Archived) -> list[str]:
-    """Return the papers that the studies name, in alphabetical order.
+def by_paper(archived: Archived) -> dict[str, Archived]:
+    """Return paper → the studies that name its claims or tables, with the papers in alphabetical order.
 
     Raises:
         InputError: A name of claims or of a paper is not in the catalogue, or a file is missing or not YAML.
     """
-    return sorted({paper for study in archived.values() for paper in papers_of(study)})
-
-
-def studies_of(paper: str, archived: Archived) -> Archived:
-    """Return the studies that name claims or tables of a paper.
-
-    Raises:
-        InputError: A name of claims or of a paper is not in the catalogue, or a file is missing or not YAML.
-    """
-    return {name: study for name, study in archived.items() if paper in papers_of(study)}
+    found: dict[str, dict[str, Study]] = {}
+    for name, study in archived.items():
+        for paper in papers_of(study):
+            found.setdefault(paper, {})[name] = study
+    return {paper: found[paper] for paper in sorted(found)}
 
 
 def compared_papers(archived: Archived) -> dict[str, Comparisons]:
@@ -79,8 +74,8 @@ def compared_papers(archived: Archived) -> dict[str, Comparisons]:
         InputError: A name of claims or of a paper is not in the catalogue, or a file is missing or not YAML.
     """
     found = {}
-    for paper in papers_in(archived):
-        all_of = compared(list(studies_of(paper, archived).values()))
+    for paper, studies in by_paper(archived).items():
+        all_of = compared(list(studies.values()))
         found[paper] = all_of._replace(
             claims=[claim for claim in all_of.claims if claims_files(claim.file)[-1].stem == paper],
             tables=[(table, lines) for table, lines in all_of.tables if table.paper == paper],

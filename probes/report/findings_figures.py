@@ -15,15 +15,14 @@ from probes.report.against import alignment, movements
 from probes.report.data import WITHOUT_CONTEXT, Study
 from probes.report.dose import dose_responses
 from probes.report.figures import FigureBudget
-from probes.report.findings_data import Archived, compared_papers, papers_of, read_named, studies_of
+from probes.report.findings_data import Archived, by_paper, compared_papers, papers_of, read_named
 from probes.report.join import pools
 from probes.report.judged import JudgedNumber
-from probes.report.layers import by_layer, measure_curves, words_alone
+from probes.report.layers import by_layer, measure_curves, over_training, thresholds_of, words_alone
 from probes.report.maps import maps
 from probes.report.numbers import number
-from probes.report.page import Figures, Section, flat
+from probes.report.page import Figures, Section, figures_in
 from probes.report.scores import Material, grouped, scores_of
-from probes.report.steps import over_training, thresholds_of
 from probes.report.training import pretrained
 from probes.results.labels import layout_of
 from probes.results.scores import PERPLEXITY
@@ -46,10 +45,6 @@ Numbers = Sequence[tuple[JudgedNumber, Interval]]
 """Printed numbers, each with our number and its interval."""
 
 
-class NoFigureError(InputError):
-    """Error for the name of a figure in overview.yaml or readings.yaml that does not exist."""
-
-
 class Gallery:
     """The figures of archived studies and of their papers, each drawn once.
 
@@ -66,18 +61,17 @@ class Gallery:
         self._of_table = cache(self._draw_table)
         self._of_study = cache(lambda name, kind: figures_of_study(name, archived[name], kind))
 
-    def figures(self, whose: str, names: Sequence[str] = ()) -> list[Figure]:
+    def figures(self, whose: str, names: Sequence[str] = (), keys: Sequence[str] = ()) -> list[Figure]:
         """Return the figures of a paper, or of a study that belongs to no paper.
 
         Args:
             whose: The paper or the study.
             names: Tables of the paper, kinds of figures, or ``KIND of STUDY``. Without names, the table for which we
                 have the most numbers is drawn. If there is no such table, the first figures of the studies are drawn.
+            keys: The keys that lead to the names in the text of a page, for errors.
 
         Raises:
-            NoFigureError: There is no figure with such a name.
-            InputError: The claims of a study cannot be read, or all values of a drawn measure under a condition are NaN
-                or infinite.
+            InputError: There is no figure with such a name, or the claims of a study cannot be read.
         """
         studies = [name for name, study in self.archived.items() if whose in (name, *papers_of(study))]
         counts = Counter[str]()
@@ -89,10 +83,12 @@ class Gallery:
             if name in known:
                 figures += self._of_table(whose, name, len(figures) + 1)
             else:
-                figures += self._named(whose, studies, name, [*known, *KINDS])
+                figures += self._named(whose, studies, name, [*known, *KINDS], keys)
         return figures or [figure for study in studies for figure in self._of_study(study, None)]
 
-    def _named(self, whose: str, studies: Sequence[str], name: str, known: Sequence[str]) -> list[Figure]:
+    def _named(
+        self, whose: str, studies: Sequence[str], name: str, known: Sequence[str], keys: Sequence[str]
+    ) -> list[Figure]:
         kind, _, wanted = name.partition(" of ")
         of = [study for study in studies if not wanted or study == wanted]
         found = [figure for study in of if kind in KINDS for figure in self._of_study(study, kind)]
@@ -100,16 +96,16 @@ class Gallery:
             if not studies:
                 reason = f"there is no figure {name!r}, because no finished study is called {whose!r}"
                 hint = f"{did_you_mean(whose, self.archived)}correct the name of the study"
-                raise NoFigureError(reason, hint=hint, code="unknown")
+                raise InputError(reason, keys=keys, hint=hint, code="unknown")
             others = ", ".join(one for one in known if one != kind)
             hint = f"choose one of {others}, or a kind of figure of one study, such as 'delta of {studies[0]}'"
             what = "are no data for the" if kind in KINDS and of else "is no"
-            raise NoFigureError(f"there {what} figure {name!r}", hint=hint, code="unknown")
+            raise InputError(f"there {what} figure {name!r}", keys=keys, hint=hint, code="unknown")
         return found
 
     def _draw_table(self, paper: str, name: str, place: int) -> list[Figure]:
         """Draw a table of a paper for each pool. The figures are numbered from ``place``."""
-        studies = pools(list(studies_of(paper, self.archived).values()))
+        studies = pools(list(by_paper(self.archived)[paper].values()))
         drawn: list[tuple[PaperTable, str, Numbers]] = []
         for table, lines in self.compared[paper].tables:
             for i, first in enumerate(lines[0].judged if table.name == name and lines else ()):
@@ -172,14 +168,12 @@ def figures_of_study(name: str, study: Study, kind: str | None = None) -> list[F
         The figures. The list is empty without data.
 
     Raises:
-        InputError: The claims of the study cannot be read, or all values of a drawn measure under a condition are NaN
-            or infinite.
+        InputError: The claims of the study cannot be read.
     """
     material = scores_of(study, _claimed(study), FigureBudget(0))
     for draw, most in [KINDS[kind]] if kind else KINDS.values():
         section = draw(material)
-        blocks = flat(section.blocks) if section else ()
-        if figures := [figure for block in blocks if isinstance(block, Figures) for figure in block.figures][:most]:
+        if figures := figures_in(section.blocks if section else ())[:most]:
             told = learned([study])
             return [replace(one, name=f"{name}-{one.name}", caption=f"{one.caption} {told}") for one in figures]
     return []

@@ -9,19 +9,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from pydantic import Field
 
 from probes.claims.planned import STATUSES
 from probes.claims.verdicts import WORDS, Word
 from probes.report.findings_data import about
-from probes.report.findings_figures import Gallery, NoFigureError
+from probes.report.findings_figures import Gallery
 from probes.report.judged import PoolVerdict
 from probes.report.numbers import Entry
 from probes.report.page import Block, Bullets, Figures, Links, Paragraph, Section, Table, Terms
-from synthlang.catalogue import load_yaml
-from synthlang.config import StrictModel, parse
+from synthlang.config import StrictModel
 
 OVERVIEW = "overview.yaml"
 TALLY = (
@@ -76,15 +74,6 @@ class Overview(StrictModel):
     limits: list[str] = Field(default_factory=list)
 
 
-def read_overview(path: Path) -> Overview:
-    """Return the text of the first page, which is empty if there is no file.
-
-    Raises:
-        InputError: The file cannot be read, or does not have the form of ``Overview``.
-    """
-    return parse(Overview, load_yaml(path), path) if path.exists() else Overview()
-
-
 def overview_sections(text: Overview, gallery: Gallery, pages: Mapping[str, str]) -> list[Section]:
     """Return the sections of the first page.
 
@@ -94,9 +83,7 @@ def overview_sections(text: Overview, gallery: Gallery, pages: Mapping[str, str]
         pages: The page of each paper. The key "" has the page of studies that belong to no paper.
 
     Raises:
-        NoFigureError: The text names a figure that does not exist.
-        InputError: A paper or the claims of a study cannot be read, or all values of a drawn measure under a condition
-            are NaN or infinite.
+        InputError: The text names a figure that does not exist, or a paper or the claims of a study cannot be read.
     """
     verdicts = {paper: [claim.main for claim in of.claims if claim.was_run] for paper, of in gallery.compared.items()}
     parts = [Section("Setup", [Paragraph(text.setup)])] if text.setup else []
@@ -145,13 +132,7 @@ def _picture(picture: Picture, whose: str, gallery: Gallery, *keys: str) -> list
     A description of the picture replaces the alternative text and the caption. ``keys`` lead to the picture in the text
     of the page.
     """
-    try:
-        drawn = gallery.figures(whose, [picture.figure] if picture.figure else [])
-    except NoFigureError as error:
-        raise error.inside(*keys, "figure") from error
+    drawn = gallery.figures(whose, [picture.figure] if picture.figure else [], (*keys, "figure"))
     chosen = drawn[picture.number - 1 : picture.number]
-    return (
-        [Figures([replace(one, alt=picture.alt, caption="") if picture.alt else one for one in chosen])]
-        if chosen
-        else []
-    )
+    shown = [replace(one, alt=picture.alt, caption="") if picture.alt else one for one in chosen]
+    return [Figures(shown)] if shown else []

@@ -12,8 +12,8 @@ from probes.claims.planned import Status
 from probes.claims.verdicts import WORDS, Word
 from probes.figures.drawing import Figure, shorten
 from probes.report.data import Study
-from probes.report.findings_data import about, in_few_words, studies_of
-from probes.report.findings_figures import Gallery, NoFigureError
+from probes.report.findings_data import about, by_paper, in_few_words
+from probes.report.findings_figures import Gallery
 from probes.report.judged import JudgedClaim, PoolVerdict
 from probes.report.numbers import Entry
 from probes.report.page import Block, Bullets, Figures, Paragraph, Section, Table
@@ -97,16 +97,14 @@ def paper_sections(paper: str, gallery: Gallery, reading: Reading) -> list[Secti
         reading: The text of the page and the names of its figures.
 
     Raises:
-        NoFigureError: No figure has one of the names.
-        InputError: The paper or the claims of a study cannot be read, or all values of a drawn measure under a
-            condition are NaN or infinite.
+        InputError: No figure has one of the names, or the paper or the claims of a study cannot be read.
     """
-    told, studies = about(paper, gallery.archived), studies_of(paper, gallery.archived)
+    told, studies = about(paper, gallery.archived), by_paper(gallery.archived)[paper]
     citation = [Paragraph(told.citation)] if told.citation else []
     claims = gallery.compared[paper].claims
     run = [claim for claim in claims if claim.was_run]
     notes = [note for study in studies.values() for note in _notes(study)]
-    figures = _drawn(paper, gallery, reading)
+    figures = gallery.figures(paper, reading.figures, (paper, "figures"))
     parts = [Section("Reading", [*citation, *_bullets(reading.text), *_figures(figures), *notes])]
     if run:
         explained: list[Block] = [Paragraph(_counted(claims)), Paragraph(CAPTION), Bullets(COLUMNS)]
@@ -128,23 +126,14 @@ def study_sections(names: Sequence[str], gallery: Gallery, readings: Mapping[str
         readings: Name of a study → its text and the names of its figures. A study may lack an entry.
 
     Raises:
-        NoFigureError: No figure has one of the names.
-        InputError: The claims of a study cannot be read, or all values of a drawn measure under a condition are NaN or
-            infinite.
+        InputError: No figure has one of the names, or the claims of a study cannot be read.
     """
     for name in names:
         study, own = gallery.archived[name], readings.get(name, Reading())
-        figures = _drawn(name, gallery, own)
-        notes = _notes(study)
-        blocks = [*_bullets(own.text), *_figures(figures), *notes, *_bullets(own.details), *_study(name, study)]
+        figures = gallery.figures(name, own.figures, (name, "figures"))
+        details = [*_notes(study), *_bullets(own.details), *_study(name, study)]
+        blocks = [*_bullets(own.text), *_figures(figures), *details]
         yield Section(study.title, blocks)
-
-
-def _drawn(whose: str, gallery: Gallery, reading: Reading) -> list[Figure]:
-    try:
-        return gallery.figures(whose, reading.figures)
-    except NoFigureError as error:
-        raise error.inside(whose, "figures") from error
 
 
 def _by_status(paper: str, run: Sequence[JudgedClaim]) -> Iterator[Table]:

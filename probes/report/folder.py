@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 OTHER = "name another folder for the joint report"
 
-__all__ = ["ReportPaths", "write_joined_report", "write_report"]
-
 
 def write_report(folder: Path, say: Say = unheard, says_excluded: bool = True) -> ReportPaths:
     """Write the report of the study in ``folder``, and return the paths of the report.
@@ -34,9 +32,7 @@ def write_report(folder: Path, say: Say = unheard, says_excluded: bool = True) -
         says_excluded: False if the caller shows the line about excluded runs itself.
 
     Raises:
-        InputError: study.json, a table or the config of a run cannot be read, or a file has the name of a folder of the
-            report. The error is also raised if all values of a measure under a condition, or a loss or an alignment in
-            the log of a run, are NaN or infinite.
+        InputError: study.json, a table or the config of a run cannot be read.
         DiskError: A file cannot be written.
     """
     from probes.report.data import read_study  # with pandas

@@ -1,5 +1,7 @@
 """One report of several studies: merging the parts of a study, joining studies, and the pools for their verdicts.
 
+The planned models of a claim are chosen here too (``plan_of``), because the verdict of a pool rests on them.
+
 The folder of a study can come from another machine. A report needs its study.json and its Parquet files.
 """
 
@@ -11,6 +13,8 @@ from dataclasses import replace
 from typing import Any
 
 from probes.claims.observed import Results, is_after
+from probes.claims.papers import names_in
+from probes.claims.planned import Plan, planned_models
 from probes.report.data import Cell, Study
 from probes.report.scores import grouped
 from probes.results.labels import axes_that_set
@@ -27,6 +31,7 @@ RANK = {"done": 0, "failed": 1}
 Other states rank last.
 """
 STUDY, SCALE = "study", "scale"
+SEED = "pretrain.seed"
 REPEATED = (
     "{:,} of {} of results are the same runs as in {} (equal fingerprints of all their stages). They count once, in "
     "that study."
@@ -205,3 +210,38 @@ def _one_or_all(values: dict[str, Any]) -> Any:
     """Return the common value, or the values by name if they differ."""
     first = next(iter(values.values()), None)
     return first if values and all(value == first for value in values.values()) else values
+
+
+def plan_of(study: Study, file: str, claim: str) -> Plan | None:
+    """Return the planned models of a claim in a study, or None if the study declares no number for the claim.
+
+    The result is also None if the study does not name the file of claims.
+
+    Args:
+        study: The study.
+        file: The name of the file of claims, as studies name it.
+        claim: The id of the claim.
+    """
+    names = names_in(study.config.get("claims"))
+    models = planned_models(study.config.get("planned"), claim) if file in names else None
+    if models is None:
+        return None
+    by_seed = grouped(study.cells, lambda cell: _seed_of(study, cell))
+    seeds = [seed for seed in by_seed if seed is not None][:models]
+    finished = [seed for seed in seeds if all(cell.status in RANK for cell in by_seed[seed])]
+    excluded = [seed for seed in finished if any(c.status == "failed" or c.name in study.failed for c in by_seed[seed])]
+    return Plan(models, tuple(seeds), len(finished), len(excluded))
+
+
+def _seed_of(study: Study, cell: Cell) -> int | None:
+    """Return the seed of the pretraining of a cell, or None if the model of the cell is given."""
+    pretrain = study.settings.get("pretrain")
+    common = pretrain.get("seed") if isinstance(pretrain, Mapping) else None
+    found = str(cell.overrides.get(SEED, cell.labels.get(SEED, common)))
+    return int(found) if found.isdecimal() else None
+
+
+def on_plan(study: Study, plan: Plan) -> Study:
+    """Return the study with only the measurements of the models that ``plan`` names by their pretraining seeds."""
+    rows = study.measured["pretrain_seed"].isin(plan.seeds)
+    return replace(study, measured=study.measured[rows])

@@ -24,10 +24,9 @@ from probes.claims.tables import ComparedNumber, compare_table
 from probes.claims.verdicts import WORDS, Verdict, decided_together, judge
 from probes.figures.drawing import slug
 from probes.report.data import Study
-from probes.report.join import pools, results_of
+from probes.report.join import on_plan, plan_of, pools, results_of
 from probes.report.numbers import Badge, Entry, p_value
 from probes.report.page import Block, Bullets, Folded, Paragraph, Section, Table
-from probes.report.planned import on_plan, plan_of
 from probes.report.printed import SHOWN
 from probes.report.scores import grouped
 from probes.report.verdict_texts import ALL, CAPTION, MARK, MARKED, NOT_RUN, ORDERS, OVER, READING, RULES

@@ -1,27 +1,43 @@
-"""Sections on measures of probes: curves over layers or steps, words without context, and a table of other measures."""
+"""Sections on measures of probes: curves over layers or steps, words without context, and a table of other measures.
+
+Curves over the steps of pretraining have a table of their areas, final values and steps to thresholds.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain
 from typing import Literal
 
+import numpy as np
 import pandas as pd
 
-from probes.figures.bars import Bar, retrieval_bars
+from probes.claims.estimates import over_models
+from probes.figures.bars import RETRIEVAL, Bar, accuracy_bars
 from probes.figures.drawing import COLOURS, Figure, slug
-from probes.report.data import WITHOUT_CONTEXT, titled
+from probes.figures.lines import STEP
+from probes.report.data import WITHOUT_CONTEXT, Study, titled
 from probes.report.figures import Lines, curves
 from probes.report.numbers import Entry, where_bounds
-from probes.report.page import Block, Figures, Folded, Paragraph, Section, Table
+from probes.report.page import Block, Figures, Folded, Paragraph, Section, Table, figures_in
 from probes.report.scores import CLIPPED, Material, conditions_of, intervals_over_models
-from probes.results.measures import measure_of
+from probes.results.curves import CurveSummary, Summary, Threshold, summary
+from probes.results.measures import interval_within, measure_of
+from probes.results.read import columns_of
 from probes.statistics import Interval
+from synthlang.config import parse
 from synthlang.wording import plural
 
 Along = Literal["layer", "step"]
+Models = dict[tuple[str, str], list[tuple[int, float]]]
+"""Pretraining and cell of a model → its points: step and value."""
+SECTIONS: Mapping[Along, tuple[str, str, str]] = {
+    "layer": ("By layer", "layer", "Layer 0 is the embeddings."),
+    "step": ("Over the steps of pretraining", STEP, "Each point is a checkpoint."),
+}
+"""Heading of the section, label of the horizontal axis, and text after the titles in captions."""
 ROLES = ("source", "target")
 """Parts of the names of measures that name a language."""
 CONDITIONS = 100
@@ -37,6 +53,15 @@ WORDS_NOTE = (
 )
 WORDS_LINES = (
     " Lines are 95 % intervals over pretraining seeds or adjustments of one pretraining. One model has no line."
+)
+CAPTION = (
+    "Summaries of the curves: means over the models of a condition{intervals}. A curve is linear over the logarithm of "
+    "the step between two checkpoints. Area is its mean over log step, from the first to the last checkpoint, in the "
+    "unit of the measure. Final is the value at the last checkpoint."
+)
+CENSORED = (
+    " Steps is the step at which the curve first reaches the threshold. A model that does not reach it counts with its "
+    "last step, so the mean is then a lower bound. Reached is the number of models that reach it."
 )
 
 
@@ -58,29 +83,21 @@ class MeasureCurve:
 
     @cached_property
     def lines(self) -> Lines:
-        """Condition → layer or step → interval over models, in ascending order of layers or steps.
-
-        Raises:
-            InputError: All values of a condition at a layer or step are NaN or infinite.
-        """
+        """Condition → layer or step → interval over models, in ascending order of layers or steps."""
         lines: dict[str, dict[float, Interval]] = {}
         for (name, place, _), interval in intervals_over_models(self.rows, ["condition", "place"]).items():
             lines.setdefault(name, {})[place] = interval
         return {name: dict(sorted(line.items())) for name, line in lines.items()}
 
-    def figure(self, number: int, along: Along, label: str, note: str) -> Figure:
+    def figure(self, number: int, along: Along) -> Figure:
         """Draw the lines of the first conditions, one for each colour.
 
         Args:
             number: A number that makes the file name unique.
             along: ``layer`` or ``step``.
-            label: Label of the horizontal axis.
-            note: Text after the title in the caption.
-
-        Raises:
-            InputError: All values of a condition at a layer or step are NaN or infinite.
         """
         title = f"{self.probe}: {_title(self.probe, self.measure)}{self.at}"
+        _, label, note = SECTIONS[along]
         axes = label, " ".join(self.measure.split(".")[-2:]).replace("_", " ")
         declared = measure_of(self.measure)
         log_y = declared is not None and declared.unit == "perplexity"
@@ -98,12 +115,13 @@ def _title(probe: str, measure: str) -> str:
 
 
 def by_layer(material: Material) -> Section | None:
-    """Return the section on measures at several layers of the last checkpoint, or None without such a measure.
+    """Return the section on measures at several layers of the last checkpoint, or None without such a measure."""
+    return _curves_section("layer", material, {})
 
-    Raises:
-        InputError: All values of a condition at a layer are NaN or infinite.
-    """
-    return curves_section("By layer", "layer", "layer", "Layer 0 is the embeddings.", material)
+
+def over_training(material: Material) -> Section | None:
+    """Return the section on measures at several checkpoints, or None without such a measure."""
+    return _curves_section("step", material, thresholds_of(material.study))
 
 
 def measure_curves(material: Material, along: Along, first: Iterable[str] = ()) -> list[MeasureCurve]:
@@ -125,7 +143,7 @@ def measure_curves(material: Material, along: Along, first: Iterable[str] = ()) 
     found = [
         MeasureCurve(str(probe), str(measure), str(at), part)
         for (probe, measure, at), part in rows.groupby(["probe", "measure", "at"], sort=False, observed=True)
-        if part["place"].nunique() > 1
+        if part.loc[np.isfinite(part["value"]), "place"].nunique() > 1
     ]
     rank = {measure: place for place, measure in enumerate(dict.fromkeys((*material.claimed, *first)))}
 
@@ -136,38 +154,20 @@ def measure_curves(material: Material, along: Along, first: Iterable[str] = ()) 
     return sorted(found, key=order)
 
 
-def curves_section(
-    heading: str,
-    along: Along,
-    label: str,
-    note: str,
-    material: Material,
-    first: Iterable[str] = (),
-    summarised: Callable[[Sequence[MeasureCurve]], Table | None] | None = None,
-) -> Section | None:
+def _curves_section(along: Along, material: Material, thresholds: Mapping[str, Threshold]) -> Section | None:
     """Return the section on measures at several layers or steps, or None without such a measure.
 
-    Args:
-        heading: The heading.
-        along: ``layer`` or ``step``.
-        label: Label of the horizontal axis.
-        note: Text after the titles in captions.
-        material: The study and its scores.
-        first: Measures that are drawn after the measures of claims, and before all others.
-        summarised: Function from the drawn curves to a table that follows the figures, or to None for no table.
-
-    Raises:
-        InputError: All values of a condition at a layer or step are NaN or infinite.
+    The measures of ``thresholds`` are drawn after those of claims, and before all others.
     """
-    found = measure_curves(material, along, first)
+    found = measure_curves(material, along, thresholds)
     if not found:
         return None
-    draws = [partial(curve.figure, number, along, label, note) for number, curve in enumerate(found, 1)]
+    draws = [partial(curve.figure, number, along) for number, curve in enumerate(found, 1)]
     blocks = material.budget.draw(draws, MOST)
-    drawn = found[: sum(len(block.figures) for block in blocks if isinstance(block, Figures))]
+    drawn = found[: len(figures_in(blocks))]
     if any(len(curve.lines) > len(COLOURS) for curve in drawn):
         blocks.append(Paragraph(f"Figures have the first {len(COLOURS)} conditions.", "note"))
-    if summarised is not None and (summaries := summarised(drawn)) is not None:
+    if along == "step" and (summaries := _summary_table(drawn, thresholds)) is not None:
         blocks.append(summaries)
     body: list[list[Entry]] = [
         [f"{curve.probe}: {curve.measure}{curve.at}", name, str(place), interval]
@@ -181,7 +181,70 @@ def curves_section(
         caption += f"{where_bounds(chain(*body), ', with 95 % intervals')}."
         table = Table(caption, header, body, 3, f"by-{along}", 100, 3)
         blocks.append(Folded(f"Numbers by {along}", [table]))
-    return Section(heading, blocks)
+    return Section(SECTIONS[along][0], blocks)
+
+
+def thresholds_of(study: Study) -> dict[str, Threshold]:
+    """Return the thresholds of a study, or of all studies of a joined report: measure → threshold."""
+    named = (item for config in study.configs for item in (config.get("thresholds") or {}).items())
+    return {measure: parse(Threshold, value) for measure, value in named}
+
+
+def _summary_table(curves: Sequence[MeasureCurve], thresholds: Mapping[str, Threshold]) -> Table | None:
+    """Return a table with a row for each curve and condition, or None if no curve can be summarised.
+
+    If no curve has a threshold, the columns on thresholds are left out.
+    """
+    rows = [row for curve in curves for row in _summary_rows(curve, thresholds.get(curve.measure))]
+    if not rows:
+        return None
+    header = ["Measure", "Condition", "Models", "Area", "Final", "Threshold", "Steps", "Reached"]
+    caption = CAPTION.format(intervals=where_bounds(chain(*rows), ", with 95 % intervals"))
+    if any(curve.measure in thresholds for curve in curves):
+        caption += CENSORED
+    else:
+        header, rows = header[:5], [row[:5] for row in rows]
+    return Table(caption, header, rows, 2, "curves", CONDITIONS, 3)
+
+
+def _summary_rows(curve: MeasureCurve, threshold: Threshold | None) -> list[list[Entry]]:
+    """Return a row of the table for each condition of a curve."""
+    name, body = f"{curve.probe}: {curve.measure}{curve.at}", list[list[Entry]]()
+    for condition, models in list(_points(curve).items())[:CONDITIONS]:
+        area, final = (_interval_of(_summaries(models, which), curve.measure) for which in ("area", "final"))
+        if area is not None:
+            body.append([name, condition, len(models), area, final, *_to_threshold(models, threshold)])
+    return body
+
+
+def _points(curve: MeasureCurve) -> dict[str, Models]:
+    """Return condition → models with their points."""
+    found: dict[str, Models] = {}
+    names = ("condition", "pretrain", "cell", "place", "value")
+    for condition, pretrain, cell, step, value in zip(*columns_of(curve.rows, names), strict=True):
+        found.setdefault(condition, {}).setdefault((pretrain, cell), []).append((step, value))
+    return found
+
+
+def _summaries(models: Models, which: CurveSummary) -> dict[tuple[str, str], Summary]:
+    found = {model: summary(points, which) for model, points in models.items()}
+    return {model: one for model, one in found.items() if one is not None}
+
+
+def _interval_of(summaries: Mapping[tuple[str, str], Summary], measure: str = "") -> Interval | None:
+    """Return the interval over models, in the range of a measure, or None without a finite value."""
+    values, _ = over_models((*model, one.value) for model, one in summaries.items())
+    return interval_within(values, measure) if values else None
+
+
+def _to_threshold(models: Models, threshold: Threshold | None) -> list[Entry]:
+    """Return the threshold, the interval of the steps to it, and the number of models that reach it."""
+    if threshold is None:
+        return [None, None, None]
+    found = _summaries(models, threshold)
+    reached = sum(not one.censored for one in found.values())
+    steps: Entry = _interval_of(found) if reached else f"> {max(one.value for one in found.values()):,.0f}"
+    return [str(threshold), steps, f"{reached} of {len(found)}"]
 
 
 def words_alone(material: Material) -> Section | None:
@@ -189,9 +252,6 @@ def words_alone(material: Material) -> Section | None:
 
     Each probe has a table of all conditions and, as far as the budget of figures allows, a figure of the first BARS
     conditions.
-
-    Raises:
-        InputError: All values of a measure under a condition are NaN or infinite.
     """
     found: dict[str, dict[str, dict[str, Interval]]] = {}
     for (probe, condition, measure), interval in _by_condition(material, list(WITHOUT_CONTEXT)).items():
@@ -215,9 +275,6 @@ def measures_alone(material: Material) -> Section | None:
     """Return the section with a table of measures that have a title but no layer or step, or None if there are none.
 
     Measures of words without context are in the section of ``words_alone``.
-
-    Raises:
-        InputError: All values of a measure under a condition are NaN or infinite.
     """
     names = [name for name in titled(material.study.table) if name not in WITHOUT_CONTEXT]
     body: list[list[Entry]] = [
@@ -248,4 +305,4 @@ def _words_figure(name: str, title: str, conditions: Mapping[str, Mapping[str, I
         if measure in of
     ]
     note = WORDS_NOTE + where_bounds((bar.accuracy for bar in bars), WORDS_LINES)
-    return retrieval_bars(name, title, bars, note).figure()
+    return accuracy_bars(name, title, bars, note, RETRIEVAL).figure()

@@ -56,7 +56,7 @@ def maps(material: Material) -> Section | None:
         partial(_figure, title, number, label, cells, layout, up, across)
         for number, (title, label, cells) in enumerate(found, 1)
     ]
-    blocks = material.budget.draw(draws, FIGURES, what="map")
+    blocks = material.budget.draw(draws, FIGURES)
     return Section("Maps", blocks) if any(isinstance(block, Figures) for block in blocks) else None
 
 

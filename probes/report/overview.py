@@ -40,8 +40,7 @@ NOTES = {"delta": "Δ = SUP − ZS: lower is better", "zs": "ZS: higher is bette
 
 def papers_of(study: Study) -> list[str]:
     """Return the names of the tables of papers that a study names, or that the studies of a joined report name."""
-    configs = [study.config, *(part for part in study.config.values() if isinstance(part, Mapping))]
-    return [name for config in configs for name in names_in(config.get("paper"))]
+    return [name for config in study.configs for name in names_in(config.get("paper"))]
 
 
 def main_curve(material: Material, printed: Printed, curves: Sequence[Section | None]) -> Figure | None:

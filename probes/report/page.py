@@ -5,7 +5,7 @@ An HTML page is one file that has no script and loads nothing. The templates esc
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from html import escape
@@ -97,20 +97,17 @@ class Table:
             rows = rows[: self.limit]
         return ShownTable(caption, self._shown(self.header), [self._shown(row) for row in rows])
 
-    def without_constant(self, kept: Collection[str] = ()) -> Table:
-        """Return the table with each column hidden that has the same number in all rows.
+    def without_constant(self) -> Table:
+        """Return the table with each column hidden that has the same number in all rows, except for the column of Δ.
 
         The caption lists the hidden columns and their numbers. Columns with texts or whole numbers stay, and so do all
         columns of a table with one row. An interval counts as a number only if each known bound is equal to the mean.
-
-        Args:
-            kept: Titles of the columns that stay.
         """
         found = {}
         for column in range(self.texts, len(self.header)) if len(self.rows) > 1 else ():
             numbers, title = {_one_number(row[column]) for row in self.rows}, self.header[column]
             value = numbers.pop()
-            if not numbers and value is not None and title not in kept:
+            if not numbers and value is not None and title != "Δ":
                 first, _, rest = title.partition("\n")
                 found[column] = f"{f'{first} ({rest})' if rest else first} {number(value, self.digits)}"
         if not found:
@@ -200,6 +197,11 @@ def flat(blocks: Sequence[Block]) -> Iterator[Block]:
             yield from flat(block.blocks)
         else:
             yield block
+
+
+def figures_in(blocks: Sequence[Block]) -> list[Figure]:
+    """Return all figures of the blocks, including those inside of ``Folded`` and ``Beside``."""
+    return [figure for block in flat(blocks) if isinstance(block, Figures) for figure in block.figures]
 
 
 def html_page(title: str, under: str, sections: Sequence[Section], command: str = "report") -> str:

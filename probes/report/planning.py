@@ -102,9 +102,7 @@ def table(folder: Path, paper: str, claims: Sequence[str]) -> list[str]:
     finished = {name: study for name, study in read_archive(folder).items() if not study.waiting}
     papers = compared_papers(finished)
     if paper not in papers:
-        hint = "name a folder of archived studies, one of which is finished and has claims on this paper"
-        if papers:
-            hint = f"{did_you_mean(paper, papers)}choose one of {', '.join(papers)}"
+        hint = f"{did_you_mean(paper, papers)}known: {', '.join(papers) or 'none'}"
         reason = f"no finished study in this folder has claims or tables of the paper {paper!r}"
         raise InputError(reason, folder, hint=hint, code="unknown")
     of = ((one, [verdict for verdict in one.judged if verdict.status == "exploratory"]) for one in papers[paper].claims)
@@ -116,13 +114,9 @@ def table(folder: Path, paper: str, claims: Sequence[str]) -> list[str]:
             reason = f"the claim {claim!r} of {paper} has no exploratory verdict"
             raise InputError(reason, folder, hint=hint, code="unknown")
         needed = models_to_plan(known[claim], level_of(len(claims)))
-        models = (
-            "unknown"
-            if needed is None
-            else f"{needed.models} ({needed.power:.2f})"
-            if needed.models
-            else f"over {MOST}"
-        )
+        models = "unknown" if needed is None else f"over {MOST}"
+        if needed is not None and needed.models is not None:
+            models = f"{needed.models} ({needed.power:.2f})"
         lines.append(f"| {claim} | {known[claim].verdict}, {known[claim].over} | {models} |")
     return lines
 

@@ -19,7 +19,6 @@ from probes.results.measures import TOKENS_PER_WORD, interval_within
 from probes.results.read import columns_of, distinct, is_score, labels_of
 from probes.results.scores import PERPLEXITY, SCORES
 from probes.statistics import Interval, mean_of, numbers_among
-from synthlang.errors import InputError
 from synthlang.wording import plural
 
 T = TypeVar("T")
@@ -309,17 +308,9 @@ def intervals_over_models(table: pd.DataFrame, keys: Sequence[str]) -> dict[tupl
         keys: Names of columns.
 
     Returns:
-        (values of ``keys``, measure) → the interval.
-
-    Raises:
-        InputError: All values of a measure in a group are NaN or infinite.
+        (values of ``keys``, measure) → the interval. A group without a finite value is left out.
     """
     lines = zip(*columns_of(table, (*keys, "measure", "pretrain", "cell", "value")), strict=True)
     found = grouped(lines, lambda line: line[:-3])
     values = {key: over_models(line[-3:] for line in of)[0] for key, of in found.items()}
-    for key, known in values.items():
-        if not known:
-            where = ", ".join(f"{name} {value}" for name, value in zip(keys, key[:-1], strict=True) if value != "")
-            hint = "exclude models that have diverged with the key learned of the study"
-            raise InputError(f"all values of {key[-1]} are NaN or infinite for {where}", hint=hint, code="range")
-    return {key: interval_within(known, key[-1]) for key, known in values.items()}
+    return {key: interval_within(known, key[-1]) for key, known in values.items() if known}

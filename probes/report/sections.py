@@ -22,7 +22,7 @@ from probes.report.files import FIGURES, HTML, MARKDOWN, TABLES
 from probes.report.for_paper import for_paper
 from probes.report.judged import Comparisons, beside_papers, judged_claims
 from probes.report.latex import csv_table, latex_table
-from probes.report.layers import by_layer, measures_alone, words_alone
+from probes.report.layers import by_layer, measures_alone, over_training, words_alone
 from probes.report.maps import maps
 from probes.report.numbers import Badge, Entry, number, where_bounds
 from probes.report.overview import main_curve, overview, papers_of, without
@@ -51,7 +51,6 @@ from probes.report.scores import (
     grouped,
     scores_of,
 )
-from probes.report.steps import over_training
 from probes.report.summary import NAMES
 from probes.report.training import pretraining, training
 from probes.results.labels import Layout, axes_that_set, is_of_languages
@@ -101,12 +100,7 @@ RESOLVED = (
 
 
 def sections(study: Study, comparisons: Comparisons) -> list[Section]:
-    """Return all sections of a report that have content, in reading order.
-
-    Raises:
-        InputError: All values of a measure of a probe under a condition are NaN or infinite, or the log of a run has a
-            loss or an alignment that is NaN or infinite.
-    """
+    """Return all sections of a report that have content, in reading order."""
     material, printed = scores_of(study, comparisons.measures), Printed(papers_of(study))
     found = differences(material)
     curves = (dose_responses(material), over_training(material), training(material))
@@ -239,7 +233,7 @@ def _table(task: str, conditions: Sequence[Condition], material: Material, place
     header, rows = by_rows(columns)
     intervals = where_bounds(chain(*rows), ", with 95 % intervals (Student's t)")
     caption = f"{task}{f' ({metric})' if metric else ''}: means in percent{intervals}."
-    return Table(caption, header, rows, texts, name, CONDITIONS).without_constant(("Δ",))
+    return Table(caption, header, rows, texts, name, CONDITIONS).without_constant()
 
 
 def _dropped(study: Study) -> Section | None:

@@ -22,7 +22,6 @@ from probes.results.measures import PERPLEXITIES, interval_within
 from probes.results.read import columns_of, distinct, labels_of
 from probes.results.scores import PERPLEXITY
 from probes.statistics import Interval, numbers_among
-from synthlang.errors import InputError
 from synthlang.wording import first_few, plural
 
 PARENT = "parent"
@@ -174,9 +173,6 @@ def training(material: Material) -> Section:
     """Return the section with the curves of the first runs over their steps. At most READ logs are read.
 
     Cells that share a run share its curves. Notes count the runs without curves, and name the first of them.
-
-    Raises:
-        InputError: The log of a run has a loss or an alignment that is NaN or infinite.
     """
     runs = _runs(material)
     if not runs:
@@ -224,16 +220,9 @@ def _single(known: Sequence[Run], budget: FigureBudget) -> list[Block]:
             budget.take(len(figures))
             blocks.append(Folded(f"{run.name}: curves", [Figures(figures)]))
             drawn.append(run)
-    shown = {run.condition for run in drawn}
-    left = [run.condition for run in known if run not in drawn]
-    rest = [condition for condition in left if condition not in shown]
-    told = [f"{plural(len(left) - len(rest), 'run')} of the conditions above (other seeds)"] if left != rest else []
-    if rest:
-        several = list(dict.fromkeys(rest))
-        of = f"{plural(len(several), 'condition')} ({first_few(several, LEFT_OUT, '; ')})"
-        told.append(f"{plural(len(rest), 'run')} of {of}")
-    if told:
-        blocks.append(Paragraph(f"No curves are shown for {' and '.join(told)}.", "note"))
+    if left := [run.condition for run in known if run not in drawn]:
+        named = first_few(list(dict.fromkeys(left)), LEFT_OUT, "; ")
+        blocks.append(Paragraph(f"No curves are shown for {plural(len(left), 'further run')}: {named}.", "note"))
     return blocks
 
 
@@ -247,21 +236,13 @@ def _together(known: Sequence[Run]) -> Figure | None:
     lines: dict[str, dict[float, Interval]] = {}
     for condition, runs in grouped(known, lambda run: run.condition).items():
         points: dict[float, list[float]] = {}
-        faults: dict[float, InputError] = {}
-        for run, line, record in ((one, *numbered) for one in runs for numbered in enumerate(one.records, 1)):
+        for record in chain.from_iterable(run.records for run in runs):
             if values := [value for name, value in record.items() if name.split("/")[0] == key]:
                 points.setdefault(record["step"], []).append(sum(values) / len(values))
-                if not math.isfinite(sum(values)):
-                    hint = "restore the file, or delete the line"
-                    faults[record["step"]] = InputError(
-                        "is NaN or infinite", run.log, line, keys=key, hint=hint, code="range"
-                    )
         most = max(map(len, points.values()), default=0)
         steps = [step for step in sorted(points) if len(points[step]) == most]  # where all runs of a line were measured
         steps = steps[:: max(1, len(steps) // POINTS)]
         if len(steps) > 1:
-            if found := [faults[step] for step in steps if step in faults]:
-                raise found[0]
             lines[condition] = {step: interval_within(points[step], key) for step in steps}
     if not lines:
         return None

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pretrain.stopping import Stopped, watched
 from probes.models.names import CellModel
-from probes.report.files import newest_report
-from probes.report.folder import ReportPaths, write_report
+from probes.report.files import ReportPaths, newest_report
+from probes.report.folder import write_report
 from probes.report.terminal import cell_line
 from probes.results.collect import Tables
 from probes.results.views import AxisColumns, result_rows
