@@ -16,7 +16,7 @@ from scipy import stats
 
 from probes.figures import scatter
 from probes.figures.bars import Bar, retrieval_by_tag
-from probes.figures.drawing import _painted, writable
+from probes.figures.drawing import WIDTH, _painted, writable
 from probes.figures.lines import (
     Series,
     accuracy_by_rank,
@@ -223,7 +223,7 @@ def test_the_label_of_the_colours_of_a_low_map_is_within_the_picture(rows):
     label = "Word-embedding alignment, all types (%)"
     up, across = Setting("steps", [str(i) for i in range(rows)]), Setting("rate", ["1", "2"])
     drawing = settings_map("map", "Map", np.full((rows, 2), 50.0), up, across, label, "A note.", (0.0, 100.0))
-    with _painted(drawing.width, drawing.height, drawing.paint, FigureCanvasAgg) as (canvas, _):
+    with _painted(WIDTH, drawing.height, drawing.paint, FigureCanvasAgg) as (canvas, _):
         canvas.draw_without_rendering()
         box, bar = canvas.axes[1].yaxis.label.get_window_extent(), canvas.axes[1].yaxis.label.get_text()
     assert bar.replace("\n", " ") == label

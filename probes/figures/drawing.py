@@ -264,8 +264,7 @@ class Drawing:
         paint: The function that draws on a canvas.
         note: Text after the title in the caption.
         alt: The alternative text.
-        height: Height in inches.
-        width: Width in inches.
+        height: Height in inches. The width is WIDTH.
     """
 
     name: str
@@ -273,12 +272,11 @@ class Drawing:
     paint: Callable[[Canvas], None]
     note: str
     alt: str
-    height: float = 3.4
-    width: float = WIDTH
+    height: float
 
     def figure(self) -> Figure:
         """Draw the figure for a page. Title and note become its caption."""
-        svg = draw(self.width, self.height, self.paint)
+        svg = draw(WIDTH, self.height, self.paint)
         return Figure(self.name, svg, self.alt, f"{self.title}. {self.note}")
 
     def write(self, folder: Path) -> list[Path]:
@@ -290,24 +288,25 @@ class Drawing:
         Raises:
             DiskError: A file cannot be written.
         """
-        lines = len(self._lines(self.title, TITLE_WRAP)), len(self._lines(self.note, NOTE_POINTS))
+        lines = len(_wrapped(self.title, TITLE_WRAP)), len(_wrapped(self.note, NOTE_POINTS))
         height = self.height + 0.17 * lines[0] + 0.135 * lines[1] + 0.1
-        svg = standalone_svg(Figure(self.name, draw(self.width, height, self._paint_all), self.alt, ""))
+        svg = standalone_svg(Figure(self.name, draw(WIDTH, height, self._paint_all), self.alt, ""))
         paths = [folder / f"{self.name}.svg", folder / f"{self.name}.png"]
-        for path, content in zip(paths, (svg.encode(), png(self.width, height, self._paint_all)), strict=True):
+        for path, content in zip(paths, (svg.encode(), png(WIDTH, height, self._paint_all)), strict=True):
             with atomic_file(path) as handle:
                 handle.write(content)
         return paths
 
-    def _lines(self, text: str, points: float) -> list[str]:
-        # letters of the note are narrower than letters of the title
-        return textwrap.wrap(text, int(self.width * CHARACTERS * NOTE_POINTS / points))
-
     def _paint_all(self, canvas: Canvas) -> None:
-        title = "\n".join(self._lines(self.title, TITLE_WRAP))
+        title = "\n".join(_wrapped(self.title, TITLE_WRAP))
         canvas.suptitle(title, x=0.01, ha="left", fontsize=10, fontweight="bold")
-        canvas.supxlabel("\n".join(self._lines(self.note, NOTE_POINTS)), x=0.01, ha="left", fontsize=NOTE_POINTS)
+        canvas.supxlabel("\n".join(_wrapped(self.note, NOTE_POINTS)), x=0.01, ha="left", fontsize=NOTE_POINTS)
         self.paint(canvas)
+
+
+def _wrapped(text: str, points: float) -> list[str]:
+    # letters of the note are narrower than letters of the title
+    return textwrap.wrap(text, int(WIDTH * CHARACTERS * NOTE_POINTS / points))
 
 
 def legend_above(axes: Axes, handles: Sequence[Artist] | None = None) -> None:

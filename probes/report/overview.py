@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from probes.claims.papers import names_in
 from probes.figures.drawing import Figure, shorten
 from probes.figures.printed import Bar, bars_beside
-from probes.report.data import Study
 from probes.report.differences import Difference, in_words, unmade_in_words
 from probes.report.judged import Comparisons
 from probes.report.numbers import Entry, number
@@ -36,11 +34,6 @@ LINES = 6
 """Largest number of lines about differences."""
 AXES = {"delta": "Δ (points)", "zs": "ZS (percent)"}
 NOTES = {"delta": "Δ = SUP − ZS: lower is better", "zs": "ZS: higher is better"}
-
-
-def papers_of(study: Study) -> list[str]:
-    """Return the names of the tables of papers that a study names, or that the studies of a joined report name."""
-    return [name for config in study.configs for name in names_in(config.get("paper"))]
 
 
 def main_curve(material: Material, printed: Printed, curves: Sequence[Section | None]) -> Figure | None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
+from probes.claims.papers import names_in
 from probes.figures.drawing import slug, standalone_svg
 from probes.models.names import CellModel
 from probes.report.against import alignment, movements
@@ -25,7 +26,7 @@ from probes.report.latex import csv_table, latex_table
 from probes.report.layers import by_layer, measures_alone, over_training, words_alone
 from probes.report.maps import maps
 from probes.report.numbers import Badge, Entry, number, where_bounds
-from probes.report.overview import main_curve, overview, papers_of, without
+from probes.report.overview import main_curve, overview, without
 from probes.report.page import (
     Block,
     Code,
@@ -101,7 +102,8 @@ RESOLVED = (
 
 def sections(study: Study, comparisons: Comparisons) -> list[Section]:
     """Return all sections of a report that have content, in reading order."""
-    material, printed = scores_of(study, comparisons.measures), Printed(papers_of(study))
+    material = scores_of(study, comparisons.measures)
+    printed = Printed(name for config in study.configs for name in names_in(config.get("paper")))
     found = differences(material)
     curves = (dose_responses(material), over_training(material), training(material))
     first = main_curve(material, printed, curves)
