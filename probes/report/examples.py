@@ -54,20 +54,8 @@ Run = tuple[tuple[str, ...], int]
 """Seeds of the model, and seed of fine-tuning."""
 Transfers = dict[str, list[tuple[Cell, int, Path]]]
 """Task → the cell, the seed and the folder of each transfer."""
-
-
-class _Test(NamedTuple):
-    """A test over examples that repeats a comparison of a paper.
-
-    Attributes:
-        found: The result.
-        by: Name of the test.
-        runs: Number of runs on each side.
-    """
-
-    found: PairedTest
-    by: str
-    runs: int
+Tested = tuple[PairedTest, str] | str
+"""Result of a test with its name and number of runs, or the reason why the test is impossible."""
 
 
 def example_blocks(table: papers.PaperTable, study: Study, results: Results, name: str) -> list[Block]:
@@ -85,15 +73,15 @@ def example_blocks(table: papers.PaperTable, study: Study, results: Results, nam
     for cell in table.numbers:
         if (marking := cell.marking) is not None:
             test, over = _tested(cell, marking, transfers), difference_of(cell.quantity, marking.against, results)
-            known = known or isinstance(test, _Test)
-            if isinstance(test, _Test) or over is not None:
+            known = known or not isinstance(test, str)
+            if not isinstance(test, str) or over is not None:
                 rows.append(_row(cell, marking, test, None if over is None else over.interval))
     header = ["condition", "against", "score", "Paper", "Ours", "Difference", "Test", "p", "Over models"]
     caption = f"{table.paper}, {table.name}. {CAPTION}"
     return [Table(caption, header, rows, 4, name, ROWS, table.digits)] if known else []
 
 
-def _row(cell: PaperNumber, marking: Marking, test: _Test | str, over: Interval | None) -> list[Entry]:
+def _row(cell: PaperNumber, marking: Marking, test: Tested, over: Interval | None) -> list[Entry]:
     """Return a row: the comparison, the mark in the paper, our test, and the interval over models."""
     where, other = dict(cell.quantity.where), marking.against.where
     row: list[Entry] = [
@@ -103,16 +91,17 @@ def _row(cell: PaperNumber, marking: Marking, test: _Test | str, over: Interval 
         MARKS[marking.printed],
     ]
     models: Entry = "–" if over is None else over
-    if isinstance(test, str) or test.found.p is None:
-        why = test if isinstance(test, str) else test.found.reason or "no p"
-        return [*row, "–", "–", why, "–", models]
-    marked = test.found.p < LEVEL
+    if isinstance(test, str):
+        return [*row, "–", "–", test, "–", models]
+    found, by = test
+    if found.p is None:
+        return [*row, "–", "–", found.reason or "no p", "–", models]
+    marked = found.p < LEVEL
     badge = Badge(MARKS[marked], "good" if marked == marking.printed else "bad")
-    by = f"{test.by}, {plural(test.runs, 'run')}"
-    return [*row, badge, test.found.difference, by, shown_p(test.found.p), models]
+    return [*row, badge, found.difference, by, shown_p(found.p), models]
 
 
-def _tested(cell: PaperNumber, marking: Marking, transfers: Transfers) -> _Test | str:
+def _tested(cell: PaperNumber, marking: Marking, transfers: Transfers) -> Tested:
     """Test the comparison of a paper on our predictions, or return the reason why this is impossible."""
     try:
         folders = _folders(*(_runs(quantity, transfers) for quantity in (marking.against, cell.quantity)))
@@ -126,7 +115,8 @@ def _tested(cell: PaperNumber, marking: Marking, transfers: Transfers) -> _Test 
         return "the runs were tested on different examples"
     key = key_of("example-test", *map(str, (*cell.quantity.where.items(), cell.quantity.measure)))
     found = item_test(_stats(before), _stats(after), first.metric, key)
-    return _Test(found, "paired t-test" if first.metric.of_items else "permutation test", len(before))
+    by = "paired t-test" if first.metric.of_items else "permutation test"
+    return found, f"{by}, {plural(len(before), 'run')}"
 
 
 class _Run(NamedTuple):
