@@ -316,9 +316,12 @@ def json_value(text: str, path: Path, line: int | None = None) -> Any:
         reason = f"is not JSON: {error.msg} at column {error.colno}"
         hint = "correct or restore the file" if line is None else "correct this line"
         raise InputError(reason, path, line or error.lineno, hint=hint, code="format") from error
-    except (ValueError, RecursionError) as error:
-        reason = "has a number with thousands of digits, or thousands of nested brackets"
-        raise InputError(reason, path, line, hint="shorten this number or reduce the nesting", code="format") from error
+    except ValueError as error:
+        reason = "has a number with thousands of digits"
+        raise InputError(reason, path, line, hint="shorten this number", code="format") from error
+    except RecursionError as error:
+        reason = "has thousands of nested brackets"
+        raise InputError(reason, path, line, hint="reduce the nesting", code="format") from error
 
 
 def lines_of(handle: IO[bytes], path: Path) -> Iterator[tuple[int, str]]:

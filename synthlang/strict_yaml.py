@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import re
-from contextlib import suppress
 from functools import lru_cache
 from os import PathLike
 from pathlib import Path
@@ -33,6 +32,7 @@ OTHER_VERSION = re.compile(r"\ufeff?(?:[ \t]*(?:[#%].*)?\n)*?%YAML\s+(?!1\.2\s)\
 SYNTAX = "correct the quotes, brackets or indentation there or above"
 ONCE = "write the key once"
 NO_TAG = "write the value without a tag, or put quotes around it"
+LONG_NUMBER = 1000  # characters
 ANOTHER_DOCUMENT = "but found another document"
 AT = {
     "\t": "indent with spaces, not with tabs",
@@ -67,9 +67,12 @@ class _Constructor(SafeConstructor):
     def plain(self, node: Any) -> Any:
         """Construct the value of a node with the tag of a plain value."""
         name = node.tag.removeprefix(TAG)
-        with suppress(ValueError, LookupError):
+        try:
             if isinstance(node, NODES.get(name, ScalarNode)):
                 return SafeConstructor.yaml_constructors[node.tag](self, node)
+        except (ValueError, LookupError) as error:
+            if len(node.value) > LONG_NUMBER:
+                raise _fault(node, "a number has thousands of digits", "shorten this number") from error
         raise _fault(node, f"the value does not fit its tag !!{name}", NO_TAG)
 
     yaml_constructors = {  # noqa: RUF012
