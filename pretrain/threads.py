@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from synthlang.errors import InputError
 from synthlang.workers import cores
 
 WIDE = 128
@@ -44,9 +45,14 @@ def use_threads(threads: int) -> int:
     """Set the number of threads of torch in this process, and return the previous number.
 
     The threads of the library tokenizers are switched off by an environment variable.
+
+    Raises:
+        InputError: ``threads`` is below 1.
     """
     import torch
 
+    if threads < 1:
+        raise InputError(f"must be at least 1, not {threads}", keys="threads", code="range")
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     os.environ["TOKENIZERS_PARALLELISM"] = "false"

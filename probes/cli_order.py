@@ -36,7 +36,7 @@ def fit(
         option("Weight λ of the L2 prior, above 0. The best of several weights is chosen on --choose-on (repeatable)."),
     ] = [3.0],  # noqa: B006
     max_items: Annotated[
-        int, option("Maximum number of items in a training node (the head and its dependents).", min=2, max=7)
+        int, option("Maximum number of items in a training node (the head and its dependents).", min=2, max=8)
     ] = 6,
     labels: Annotated[Scheme, option("Label scheme of the treebank: ud1 or ud2.")] = "ud2",
     title: Annotated[str, option("Name of the treebank for the model card (default: its folder).")] = "",

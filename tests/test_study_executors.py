@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from pretrain.threads import set_environment, threads_for
+from pretrain.threads import set_environment, threads_for, use_threads
 from probes.stages.done import is_done
 from probes.study.executors import open_executor, resources
 from probes.study.executors.base import Machine, StageOutcome, run_stage
@@ -18,6 +18,7 @@ from synthlang.errors import InputError
 from synthlang.files import read_json
 from synthlang.progress import silent
 from synthlang.store import Store
+from tests.refusals import refused
 from tests.runs import forked
 from tests.study_fakes import fake
 
@@ -242,6 +243,7 @@ def test_a_narrow_model_has_one_thread_and_waiting_threads_sleep(monkeypatch):
     assert (os.environ["GOMP_SPINCOUNT"], os.environ["GLIBC_TUNABLES"]) == ("1000", "glibc.malloc.hugetlb=1")
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
     assert threads_for(64) == 2
+    assert refused(use_threads, -1) == ("threads", "range")
 
 
 @pytest.mark.parametrize("name", ["in-process", "local"])

@@ -276,6 +276,7 @@ FILES: list[tuple[str, Any, str, str]] = [
     ("nli", "", "x.tsv:1", "missing"),
     ("nli", "sentence1\tsentence2\n", "x.tsv:1", "missing"),
     ("nli", NLI, "x.tsv", "empty"),
+    ("nli", SICK.replace("TRAIN", "A").replace("TRIAL", "B").replace("TEST", "C"), "x.tsv", "empty"),
     ("nli", NLI + "a\tb\t-\n", "x.tsv", "empty"),
     ("nli", NLI + "a\tb\tneutral\n\nc\td\n", "x.tsv:4", "format"),
     ("nli", NLI + "a\tb\tneutral\textra\n", "x.tsv:2", "format"),

@@ -162,7 +162,11 @@ class FilePairs(ReadPairs, FileTask):
         if len(files) > 1 or "split" in self.options or SET not in open_table(path)[0]:
             return files
         sets = {_set_of(row) for _, row in open_table(path)[1]}
-        return {split: path for split in SPLIT_NAMES if split in sets}
+        found = {split: path for split in SPLIT_NAMES if split in sets}
+        if not found:
+            hint = "write train, trial or test in this column, or remove it"
+            raise InputError(f"no row has a known split in the column {SET}", path, hint=hint, code="empty")
+        return found
 
     @cached_property
     def fingerprint(self) -> str:
