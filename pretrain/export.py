@@ -52,8 +52,11 @@ def export_model(model: LanguageModel, artifacts: Artifacts, config: PretrainCon
 def save_model(model: LanguageModel, language: int, tokenizer: LanguageTokenizer, folder: Path) -> dict[str, Tensor]:
     """Write the model of one language and its tokenizer to a folder, and return the weights.
 
+    ``language`` is the number of the language in the model.
+
     Raises:
-        DiskError: A file cannot be written, for example because the disk is full.
+        OSError: A file of the model cannot be written, for example because the disk is full.
+        DiskError: A file of the tokenizer cannot be written.
     """
     settings, weights = to_hf(model, language)
     settings.save_pretrained(folder)

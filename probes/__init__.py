@@ -257,7 +257,7 @@ def compare(
     Args:
         results: JSON files of ``run_transfer``, the baseline first. The files of predictions must be beside them.
         metrics: The scores to compare (default: the main score of the task).
-        tests: The test sets to compare: parent, zs, sup, … (default: the sets in all files).
+        tests: The test sets to compare: parent, zs, sup, … (default: every set that all files have).
         correction: The correction for multiple comparisons: holm, bh or none.
         rounds: Number of permutations.
         swap: The unit to permute: each ``prediction``, or an ``item`` with its predictions of all seeds.

@@ -29,7 +29,10 @@ def fit(
     treebank: Treebank,
     out: Out,
     train: Annotated[list[str], option("Training split (default: train, else dev or test; repeatable).")] = [],  # noqa: B006
-    held_out: Annotated[list[str], option("Evaluation split (default: test, else dev, if unused; repeatable).")] = [],  # noqa: B006
+    held_out: Annotated[
+        list[str],
+        option("Evaluation split (default: test, else dev, unless --train or --choose-on has it; repeatable)."),
+    ] = [],  # noqa: B006
     choose_on: Annotated[list[str], option("Split on which λ is chosen (default: none; repeatable).")] = [],  # noqa: B006
     l2: Annotated[
         list[float],

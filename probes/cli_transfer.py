@@ -125,8 +125,8 @@ def compare(
     test: Annotated[
         list[str],
         option(
-            "Test set to compare: parent (source language), zs or sup (target language), or another one of the files "
-            "(default: the sets in all files; repeatable).",
+            "Test set to compare, such as parent (source language), zs or sup (target language) "
+            "(default: every set that all files have; repeatable).",
         ),
     ] = [],  # noqa: B006
     correction: Annotated[

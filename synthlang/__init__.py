@@ -201,7 +201,7 @@ def fit_order_model(
         treebank: A source with trees, such as ``conllu:PATH``.
         out: The model file, gzipped if it ends in ``.gz``.
         train: Splits to learn from (default: the training split, or else the dev or test split).
-        held_out: Splits to score on (default: the test split, or else the dev split, unless it is used already).
+        held_out: Splits to score on (default: test, else dev, unless ``train`` or ``choose_on`` has it).
         choose_on: Splits on which λ is chosen. Several values of ``l2`` need them.
         l2: Values of λ, above 0.
         max_items: Largest number of items of a training node, 2 to 8.

@@ -176,7 +176,7 @@ def difference(left: Replicates, right: Replicates) -> Estimate | None:
 def interaction(left: Replicates, off_left: Replicates, right: Replicates, off_right: Replicates) -> Estimate | None:
     """Return the gap of gaps (left − off_left) − (right − off_right).
 
-    The result is None if a side is empty or the sides cannot be paired.
+    The result is None if a side is empty, or if the sides cannot be paired (see the docstring of the module).
     """
     sides = left, right, off_left, off_right
     return _gap(*sides)[0] if all(sides) else None
@@ -209,7 +209,11 @@ def _unpaired_difference(left: Replicates, right: Replicates) -> Estimate:
 
 
 def _gap(left: Replicates, right: Replicates, off_left: Replicates, off_right: Replicates) -> Unpaired:
-    """Return (left − off_left) − (right − off_right), or None if nothing can be paired."""
+    """Return (left − off_left) − (right − off_right), and the replicates without a partner.
+
+    Left is paired with right, and off_left with off_right. If this is impossible, left is paired with off_left, and
+    right with off_right. If neither is possible, the estimate is None.
+    """
     for first, second in (((left, right), (off_left, off_right)), ((left, off_left), (right, off_right))):
         one, other = _pairs(*first), _pairs(*second)
         if one is not None and other is not None:

@@ -27,7 +27,10 @@ from synthlang.errors import InputError
 
 
 class Threshold(StrictModel):
-    """A value that a curve reaches from below or from above, in the unit of the measure."""
+    """A value that a curve reaches from below or from above, in the unit of the measure.
+
+    Exactly one of ``at_least`` and ``at_most`` is given.
+    """
 
     at_least: float | None = None
     """Value that the measure reaches or exceeds."""

@@ -140,7 +140,7 @@ def compare(
     Args:
         files: The result files, the baseline first.
         metrics: The metrics to compare (default: the main metric of the first file).
-        tests: The test sets to compare: parent, zs, sup, mixed, … (default: the sets in all files).
+        tests: The test sets to compare: parent, zs, sup, mixed, … (default: every set that all files have).
         correction: The correction for multiple comparisons: ``holm``, ``bh`` (Benjamini and Hochberg) or ``none``.
         rounds: Number of permutations.
         swap: The unit to permute: ``prediction``, as in the paper, or ``item`` with its predictions of all seeds. With

@@ -25,7 +25,7 @@ from synthlang.parallel.links import Links, check_sentences, read_counted
 from synthlang.sources.base import nothing_in
 
 COLUMNS = ("links", "sure", "links_sure", "links_possible")
-"""The sums over sentence pairs: |A|, |S|, |A ∩ S|, |A ∩ P|."""
+"""The counts |A|, |S|, |A ∩ S| and |A ∩ P| of a sentence pair, or their sums over sentence pairs."""
 Blank = Literal["wrong", "skip"]
 BLANKS: tuple[Blank, ...] = get_args(Blank)
 Floats = NDArray[np.float64]
@@ -54,7 +54,7 @@ class AlignmentErrors:
     """Counts and scores of word alignments against a gold standard.
 
     Attributes:
-        sums: Sums of each scored sentence pair, with the columns COLUMNS, [pairs, 4] int64.
+        sums: Counts of alignments in each scored sentence pair, with the columns COLUMNS, [pairs, 4] int64.
         skipped: Number of sentence pairs that were left out because they have no gold alignment.
     """
 
@@ -63,9 +63,10 @@ class AlignmentErrors:
 
     @cached_property
     def scores(self) -> dict[str, float | None]:
-        """The scores ``aer``, ``precision``, ``recall`` and ``f1``, 0 to 1, or None if the divisor is 0.
+        """The scores ``aer``, ``precision``, ``recall`` and ``f1``, 0 to 1.
 
-        The equations are at the top of the module.
+        The equations are at the top of the module. A score is None if its divisor is 0. F1 is None if precision or
+        recall is None, and 0 if both are 0.
         """
         links, sure, in_sure, in_possible = self.sums.sum(axis=0).tolist()
         aer = 1 - (in_sure + in_possible) / (links + sure) if links + sure else None
@@ -82,15 +83,13 @@ class AlignmentErrors:
 
 
 def alignment_errors(found: Links, gold: Links, blank: Blank = "wrong") -> AlignmentErrors:
-    """Compare word alignments with a gold standard of the same sentence pairs (see the equation of this module).
-
-    Both have left-right pairs.
+    """Compare word alignments with a gold standard of the same sentence pairs, by the equations of this module.
 
     Args:
         found: The alignments to score.
-        gold: The gold standard.
+        gold: The gold standard, with left and right as in ``found``.
         blank: Treatment of a sentence pair without a gold alignment. ``wrong`` counts all alignments found there as
-            wrong, as the equation and the usual scripts do. ``skip`` leaves the pair out as not annotated.
+            wrong, as the equations and the usual scripts do. ``skip`` leaves the pair out as not annotated.
     """
     assert len(found) == len(gold), "both are of one text"
     sure_of = dict(zip(_rows(gold), gold.sure.tolist(), strict=True))

@@ -72,12 +72,14 @@ def score(gold: Iterable[Rows], found: Iterable[Rows], punctuation: bool = True)
 def table(engines: Sequence[tuple[str, Engine]], path: Path) -> str:
     """Return a Markdown table with the scores of each engine on each split, with and without punctuation.
 
+    The scores are in percent.
+
     Args:
         engines: Pairs of the name of an engine in the table and the engine.
-        path: A file or folder of CoNLL-U with trees.
+        path: A file or folder of CoNLL-U with trees and parts of speech.
 
     Raises:
-        InputError: The treebank cannot be read or has no trees.
+        InputError: The treebank cannot be read, or has no trees or no parts of speech.
     """
     source = ConlluSource(path)
     hint = "use a treebank with gold trees and parts of speech"

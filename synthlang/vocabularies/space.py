@@ -159,6 +159,7 @@ class LanguageTokenizer:
         keeps the tokenizer of the checkpoint.
 
         Raises:
+            OSError: The folder cannot be made.
             DiskError: A file cannot be written.
         """
         ours = causal and self.settings is None

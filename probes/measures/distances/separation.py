@@ -190,7 +190,10 @@ class Separation:
         return Influence(value, psi, first, second)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the AUC, and the number, mean and quantiles of the distances, for JSON."""
+        """Return the AUC, the number, mean and quantiles of the distances, and the numbers of pairs left out, for JSON.
+
+        Means and quantiles are rounded to six significant digits.
+        """
         kinds: dict[str, Any] = {}
         for kind, values in (("related", self.related), ("unrelated", self.unrelated)):
             quantiles = {f"{q:g}": _short(x) for q, x in zip(QUANTILES, np.quantile(values, QUANTILES), strict=True)}
@@ -325,7 +328,10 @@ class Histogram:
     unrelated: NDArray[np.int64]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the edges and the counts of the histogram as lists of numbers, for JSON."""
+        """Return the edges and the counts of the histogram as lists of numbers, for JSON.
+
+        The edges are rounded to six significant digits.
+        """
         edges = [float(f"{edge:.6g}") for edge in self.edges]
         return {"edges": edges, "related": self.related.tolist(), "unrelated": self.unrelated.tolist()}
 
