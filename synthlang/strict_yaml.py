@@ -54,6 +54,7 @@ CLEARER = {
     ANOTHER_DOCUMENT: "a second document begins",
 }
 """Clearer words, by a regular expression of what the parser writes."""
+NO_CHARACTER = re.compile(r"\\U(?!000|0010)[0-9A-Fa-f]{8}")  # above U+10FFFF
 RARE_BREAKS = re.compile("[\x85\u2028\u2029]")  # the writer would fold them
 
 
@@ -173,8 +174,10 @@ def parse_yaml(text: str, path: str | PathLike[str]) -> Any:
         reason = f"is not YAML: the character U+{error.character:04X} is not allowed"
         raise InputError(reason, path, line, hint="delete this character", code="format") from error
     except (ValueError, OverflowError) as error:
-        reason = "is not YAML: an escape such as \\U00110000 is not a character"
-        raise InputError(reason, path, hint="correct the escape", code="format") from error
+        found = NO_CHARACTER.search(text)
+        number = text.count("\n", 0, found.start()) + 1 if found else None
+        reason = f"is not YAML: {f'the escape {found[0]}' if found else 'an escape'} is not a character"
+        raise InputError(reason, path, number, hint="correct this escape", code="format") from error
     except RecursionError as error:
         reason = "a value is nested too deeply or contains itself"
         hint = "reduce the nesting, or delete the alias (*NAME) of the value inside it"

@@ -66,7 +66,7 @@ def train_tokenizer(texts: Iterable[str], size: int, min_frequency: int = 2) -> 
     """
     smallest = len(SPECIAL_TOKENS) + 256
     if size < smallest:
-        reason = f"a vocabulary of {size} tokens is too small: {smallest} tokens are special tokens and bytes"
+        reason = f"a vocabulary of {plural(size, 'token')} is too small: {smallest} tokens are special tokens and bytes"
         raise InputError(reason, hint=f"set the size to at least {smallest}", code="range")
     tokenizer = Tokenizer(models.BPE())
     _set_pipeline(tokenizer, None)

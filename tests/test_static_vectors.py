@@ -50,7 +50,7 @@ def test_of_a_word_that_comes_twice_the_first_counts(tmp_path):
 
 
 BAD_FILES = [
-    ("", 1, "format"),
+    ("", None, "empty"),
     ("the 1 2\n", 1, "format"),
     ("-3 2\n", 1, "format"),
     ("0 2\n", 1, "range"),

@@ -15,6 +15,7 @@ from synthlang.fingerprint import fingerprint
 from synthlang.parallel.pairs import DerivedPair, PairConfig, TextPair
 from synthlang.parallel.prepare import DataConfig
 from synthlang.references import ModelName, resolved
+from synthlang.wording import first_few
 
 Side = Literal["left", "right"]
 SIDES: tuple[Side, ...] = ("left", "right")
@@ -205,11 +206,12 @@ def tokenizer_languages(name: str, pair: TextPair | DerivedPair, languages: Coll
         InputError: The pair names no languages, or the run does not have them among its ``languages``.
     """
     derived = (pair.left.name, pair.right.name) if isinstance(pair, DerivedPair) else None
-    read, hint = pair.tokenizers or derived, f"name two of {', '.join(languages)} in tokenizers"
+    read, known = pair.tokenizers or derived, first_few(list(languages), 20)
+    hint = f"set tokenizers to a language for left and one for right, from the languages of the run: {known}"
     keys = ("pairs", name) if pair.tokenizers is None and derived else ("pairs", name, "tokenizers")
     if read is None:
         reason = "is required, because the model is a run with a tokenizer for each language"
-        raise InputError(reason, keys=keys, hint=f"name two of {', '.join(languages)}", code="missing")
+        raise InputError(reason, keys=keys, hint=hint, code="missing")
     for language in read:
         if language not in languages:
             raise InputError(f"the run has no language {language!r}", keys=keys, hint=hint, code="unknown")

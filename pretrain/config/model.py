@@ -53,7 +53,8 @@ class ModelConfig(StrictModel):
             key, reason = "hidden", f"{self.hidden} is not a multiple of heads ({self.heads})"
             if key not in self.model_fields_set:
                 key, reason = "heads", f"{self.heads} does not divide hidden ({self.hidden})"
-            raise InputError(reason, keys=key, hint=f"set hidden to a multiple of {self.heads}", code="conflict")
+            hint = f"set hidden to a multiple of {self.heads}, or heads to a divisor of {self.hidden}"
+            raise InputError(reason, keys=key, hint=hint, code="conflict")
         return self
 
     @model_validator(mode="after")

@@ -21,7 +21,7 @@ from synthlang.wording import first_few
 SHOWN = 20
 """Largest number of languages that an error lists."""
 NATURAL = (
-    "for a natural language, give sentences of its own: --target-test SOURCE (key target.test) in a transfer, or "
+    "for a language with sentences of its own, give them: --target-test SOURCE (key target.test) in a transfer, or "
     "natural: true and sentence pairs in a probe"
 )
 

@@ -167,7 +167,7 @@ def _saved(
     saved = load_maps(folder)
     about, subword = saved.about, SUBWORDS[features.subword]
     if (about.model, about.language) != (pretrained.fingerprint, pretrained.target.language.name):
-        reason = f"has maps of another model than {pretrained.name}"
+        reason = f"has maps of a model other than {pretrained.name}"
         if about.model == pretrained.fingerprint:
             reason = f"has maps for the language {about.language}, not {pretrained.target.language.name}"
         hint = "run the probe maps for this model and language"

@@ -25,6 +25,7 @@ from synthlang.errors import InputError
 from synthlang.files import lines_of, read_lines, reading
 from synthlang.packed import GZIP, open_packed
 from synthlang.progress import Report, silent
+from synthlang.sources.base import nothing_in
 from synthlang.wording import plural
 
 
@@ -147,13 +148,16 @@ def read_vec(path: Path, words: int | None = None, report: Report = silent) -> S
         report: Function that receives the progress.
 
     Raises:
-        InputError: The file cannot be read, the header is not two numbers of at least 1, the vectors do not fit into
-            memory, a line has another number of dimensions, or a number is invalid or not finite in float32. The error
-            is also raised if the file ends before the lines that the header announces, up to ``words``, or if all
-            words are read and further lines follow.
+        InputError: The file cannot be read or is empty, the header is not two numbers of at least 1, the vectors do not
+            fit into memory, a line has another number of dimensions, or a number is invalid or not finite in float32.
+            The error is also raised if the file ends before the lines that the header announces, up to ``words``, or if
+            all words are read and further lines follow.
     """
     lines = _lines(path)
-    count, width = _header(next(lines, (1, ""))[1], path)
+    first = next(lines, None)
+    if first is None:
+        raise nothing_in("word vector", path)
+    count, width = _header(first[1], path)
     wanted = count if words is None else min(count, words)
     try:
         vectors = np.zeros((wanted, width), np.float32)

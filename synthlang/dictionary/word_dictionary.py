@@ -46,7 +46,7 @@ def read_muse(path: Path) -> list[Pair]:
             if len(words) == 3 and _weight(words[2]) is not None:
                 reason = "the third column is a weight, which only code_switch with translations: weighted uses"
                 raise InputError(reason, path, number, hint="delete the third column", code="format")
-            raise _not_a_pair(words, "", path, number)
+            raise _not_a_pair(words, "a source word and a target word", path, number)
         pairs[words[0], words[1]] = None
     return list(pairs)
 
@@ -65,7 +65,7 @@ def read_weighted(path: Path) -> dict[Pair, float]:
     for number, words in _lines(path):
         weight = _weight(words[2]) if len(words) == 3 else 1.0
         if len(words) not in (2, 3):
-            raise _not_a_pair(words, " and optionally a weight", path, number)
+            raise _not_a_pair(words, "a source word, a target word and optionally a weight", path, number)
         if weight is None:
             reason = f"the weight must be a number above 0, not {words[2]!r}"
             raise InputError(reason, path, number, hint="correct the weight, or delete the line", code="range")
@@ -91,8 +91,8 @@ def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
         raise nothing_in("pair of words", path)
 
 
-def _not_a_pair(words: Sequence[str], also: str, path: Path, line: int) -> InputError:
-    reason = f"the line must have a source word and a target word{also}, but it has {plural(len(words), 'column')}"
+def _not_a_pair(words: Sequence[str], needed: str, path: Path, line: int) -> InputError:
+    reason = f"the line must have {needed}, separated by spaces or tabs, but it has {plural(len(words), 'column')}"
     return InputError(reason, path, line, hint="correct or delete the line", code="format")
 
 

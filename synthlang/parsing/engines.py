@@ -38,6 +38,9 @@ from synthlang.wording import first_few
 
 DEFAULT_MODELS = {"spacy": "en_core_web_sm", "stanza": "en"}
 TREE_COLUMNS = ("upos", "head", "deprel")
+LEMMAS = "which --morphology and languages that use features or lemmas need"
+WITHOUT = "or leave out --morphology (parse) or that language (derive, transfer)"
+"""Parts of the error for a parser without a lemmatizer."""
 
 Parsed = dict[str, list[Any]]
 
@@ -227,9 +230,8 @@ def open_spacy(name: str, convert: bool = True, morphology: bool = False) -> Spa
         reason = "a pipeline with ClearNLP labels must have a tagger (Penn Treebank tags) for the conversion to UD"
         raise InputError(reason, path, hint="use a pipeline with a tagger, or one whose labels are UD", code="missing")
     if morphology and not {"lemmatizer", "trainable_lemmatizer"} & set(components):
-        reason = "the pipeline has no lemmatizer, which features and lemmas need"
-        hint = "use a pipeline with a lemmatizer, or do without features and lemmas"
-        raise InputError(reason, path, hint=hint, code="missing")
+        reason = f"the pipeline has no lemmatizer, {LEMMAS}"
+        raise InputError(reason, path, hint=f"use a pipeline with a lemmatizer, {WITHOUT}", code="missing")
     own = f"{meta.get('lang', 'xx')}_{meta.get('name', 'pipeline')}"
     libraries = {"spacy": version("spacy"), "model": str(meta.get("version", ""))}
     files = (p for p in sorted(path.rglob("*")) if p.is_file() and "__pycache__" not in p.parts)
@@ -394,9 +396,8 @@ def open_stanza(name: str, morphology: bool = False) -> StanzaEngine:
         folder, lang = _default_resources(), name.strip().lower()
         models = _packages(folder, lang)
     if morphology and not any(model.partition("/")[0] == "lemma" for model in models):
-        reason = "the models have no lemmatizer, which features and lemmas need"
-        hint = "use models with a lemmatizer, or do without features and lemmas"
-        raise InputError(reason, folder, hint=hint, code="missing")
+        reason = f"the models of {lang} have no lemmatizer, {LEMMAS}"
+        raise InputError(reason, folder, hint=f"use models with a lemmatizer, {WITHOUT}", code="missing")
     added = _marked(morphology)
     mark = fingerprint("stanza", format=STANZA_FORMAT, library=library, lang=lang, models=models, **added)
     columns = ("form", *TREE_COLUMNS, *added.get("morphology", ()))

@@ -179,7 +179,7 @@ class CKA:
         states = [*left, *right]
         for name, x in zip(self._names, states, strict=True):
             if not bool(x.isfinite().all()):
-                told = f"CKA is undefined, because the states of {name} contain NaN or infinity"
+                told = f"CKA is undefined, because states contain NaN or infinity ({name})"
                 raise InputError(told, hint="use an earlier checkpoint, or another model", code="damaged")
         self._n += left.shape[1]
         if self._sums:
