@@ -142,7 +142,8 @@ def _check_names(names: Sequence[str], path: Path, line: int | None = None) -> N
 
 
 def _parquet(path: Path) -> list[Row]:
-    with parquet_file(path) as file:
+    hint = "write the table as Parquet again, or give a CSV file (.csv)"
+    with parquet_file(path, hint) as file:
         _check_names(file.schema_arrow.names, path)
         rows = file.read().to_pylist()
     return [{name: "" if value is None else str(value) for name, value in row.items()} for row in rows]

@@ -79,9 +79,10 @@ class Language(StrictModel):
             raise InputError(
                 reason, keys="transforms", hint="delete all transforms of kind transliterate but one", code="conflict"
             )
-        if "token" in units and "word" in units[units.index("token") :]:
-            reason = "a transform with unit: word follows one with unit: token"
-            hint = "put each transform with unit: token last"
+        if "token" in units and "word" in units[(first := units.index("token")) :]:
+            of_words, of_tokens = (self.transforms[units.index(unit, first)].kind for unit in ("word", "token"))
+            reason = f"{of_words} works on words, so it cannot follow {of_tokens}, which works on tokens (unit: token)"
+            hint = "put the transforms with unit: token after all others"
             raise InputError(reason, keys="transforms", hint=hint, code="conflict")
         for place, transform in enumerate(self.transforms):
             changed = [before.kind for before in self.transforms[:place] if not before.keeps_forms]

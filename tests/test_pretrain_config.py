@@ -229,3 +229,4 @@ def test_the_launch_must_fit():
     assert effective_batch(config, 2) == "a step is 8 rows × 48 = 384 tokens: 2 processes × 2 micro-batches × 2 rows"
     assert refused(config.micro_batches, 1) == ("processes", "conflict")
     assert refused(config_of().micro_batches, 3) == ("batch.rows", "range")
+    assert "accumulation" not in refusal(config_of().micro_batches, 3).hint  # no accumulation makes 8 rows a multiple

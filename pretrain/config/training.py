@@ -209,6 +209,8 @@ def micro_batches(rows: int, accumulation: int, processes: int) -> int:
     count = processes * accumulation
     if rows % count:
         reason = f"{rows} is not a multiple of processes × accumulation ({processes} × {accumulation} = {count})"
-        hint = f"use a multiple of {count}, or change accumulation"
+        # a factor can be changed to 1, which mends the rows only if they are a multiple of the other factor
+        factors = (("accumulation", processes), ("the number of processes", accumulation))
+        hint = f"use a multiple of {count}" + "".join(f", or change {name}" for name, n in factors if not rows % n)
         raise InputError(reason, keys="rows", hint=hint, code="range")
     return count

@@ -312,7 +312,8 @@ class Order(ClaimEntry):
     @model_validator(mode="after")
     def _has_measure(self) -> Order:
         if self.measure is None:
-            raise InputError("is required", keys="measure", hint="set it to the measure to compare", code="missing")
+            hint = "set this key to the measure to compare"
+            raise InputError("is required", keys="measure", hint=hint, code="missing")
         return self
 
     def quantities(self) -> list[Quantity]:

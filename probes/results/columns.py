@@ -17,8 +17,10 @@ AGAIN = "restore the file, or write it again with the command that made its fold
 
 
 @contextmanager
-def parquet_file(path: Path) -> Iterator[pq.ParquetFile]:
+def parquet_file(path: Path, hint: str = AGAIN) -> Iterator[pq.ParquetFile]:
     """Open a Parquet file.
+
+    ``hint`` is shown if the file is not Parquet or is damaged.
 
     Raises:
         InputError: The file cannot be opened or read, or is not Parquet.
@@ -30,7 +32,7 @@ def parquet_file(path: Path) -> Iterator[pq.ParquetFile]:
         if isinstance(error, OSError) and error.errno:
             raise unreadable(error, path) from error
         reason = f"cannot be read as Parquet: {str(error).splitlines()[0].rstrip('.')}"
-        raise InputError(reason, path, hint=AGAIN, code="format") from error
+        raise InputError(reason, path, hint=hint, code="format") from error
 
 
 def read_columns(path: Path, columns: Mapping[str, pa.DataType], later: Collection[str] = ()) -> pa.Table:

@@ -66,7 +66,10 @@ class AdjustStage(ModelStage):
 
     def _check_languages(self, run: PretrainConfig) -> None:
         if has_own_parts(run):
-            reason = "the languages of the run have separate weights, so they do not share one model to adjust"
+            reason = (
+                "the languages of the run have separate weights (separate embeddings or layers, or language ids), so "
+                "they do not share one model to adjust"
+            )
             hint = "adjust a run whose languages share all weights"
             raise InputError(reason, hint=hint, code="unsupported")
         names = [language.name for language in run.all_languages]

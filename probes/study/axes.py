@@ -153,8 +153,9 @@ def check_named_axis(axis: str, labels: Mapping[Any, Any]) -> None:
         hint = "write a list of values, or choose a name for the axis that is not a key"
         raise InputError("a key cannot have labels", keys=(axis,), hint=hint, code="type")
     if "." in axis:
-        hint = "choose a name without a dot"
-        raise InputError("the name of an axis with labels has a dot", keys=(axis,), hint=hint, code="format")
+        reason = "the name of an axis with labels has a dot, which only a key may have"
+        hint = "choose a name without a dot, or write a key with a list of values"
+        raise InputError(reason, keys=(axis,), hint=hint, code="format")
     if axis in RESERVED:
         reason = f"{axis!r} is reserved for a column of the results"
         raise InputError(reason, keys=(axis,), hint="choose another name for the axis", code="conflict")

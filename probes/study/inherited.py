@@ -72,7 +72,7 @@ def _without(place: Place, data: dict[str, Any], base: Mapping[str, Any]) -> dic
     *section, gone = place
     known = [str(name) for name in keys_at(section, base)]
     if gone not in known:
-        names = f"name one of {first_few(known, SHOWN)}, or " if known and section else ""
+        names = f"use a name of the base ({first_few(known, SHOWN)}), or " if known and section else ""
         reason = "is null, but the base has nothing of this name to leave out"
         hint = f"{did_you_mean(gone, known)}{names}remove this key"
         raise InputError(reason, keys=place, hint=hint, code="unknown")

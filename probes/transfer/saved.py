@@ -48,5 +48,6 @@ def check_one_model(config: TransferConfig, has_own_parts: bool, architecture: s
         hint = "choose a model of another architecture"
         raise InputError("a fine-tuned XLM model cannot be saved", hint=hint, code="unsupported")
     if has_own_parts:
-        reason = "a fine-tuned model with separate weights or embeddings for its languages cannot be saved"
+        parts = "separate weights for its languages (separate embeddings or layers, or language ids)"
+        reason = f"a fine-tuned model with {parts} cannot be saved"
         raise InputError(reason, hint="choose a model whose languages share all weights", code="unsupported")
