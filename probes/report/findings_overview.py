@@ -23,9 +23,8 @@ from synthlang.config import StrictModel
 
 OVERVIEW = "overview.yaml"
 TALLY = (
-    "The table has the number of claims with each verdict. A confirmed verdict rests on a number of models that was "
-    "planned before the study ran. A claim counts once, with its confirmed verdict or at the scale with "
-    "most comparisons."
+    "A confirmed verdict rests on a number of models that was planned before the study ran. A claim counts once, with "
+    "its confirmed verdict or at the scale with most comparisons."
 )
 
 
