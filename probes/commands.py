@@ -182,7 +182,7 @@ def _opened(name: Path, out: Path | None, options: StudyOptions, overrides: list
         settings, cells = load_study(config, overrides, options.smoke)
         run = StudyRun(settings, cells, smoke_path(folder) if options.smoke else folder, options)
     if options.executor == "slurm" and run.to_do():
-        check_slurm()
+        check_slurm(run.folder)
     return run
 
 

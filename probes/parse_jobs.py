@@ -91,7 +91,7 @@ def parse_on_slurm(
     work = out.with_name(PREFIX + out.name)
     if not out.exists():
         job = read_options(slurm).of("parse")
-        check_slurm()
+        check_slurm(work)
         cache = (cache or work / "parses").absolute()
         source = ParsedSource(open_source(source_spec), open_engine(parser, morphology=morphology), cache, tokens)
         config = PartConfig(parser=parser, part="", mode=source.mode, morphology=morphology)

@@ -346,6 +346,16 @@ def test_the_recorded_graph_leads_from_a_named_stage_to_what_it_is_made_of(tmp_p
 
 
 @made_up
+def test_nothing_is_deleted_beside_a_record_without_a_graph(tmp_path):
+    study(tmp_path / "a", TWO)
+    record = tmp_path / "a" / "study.json"
+    write_json(record, {key: value for key, value in read_json(record).items() if key not in ("parents", "reads")})
+    assert refused(delete_unused, [tmp_path / "a"]) == ("study.json", "format")
+    study(tmp_path / "a", TWO)  # a start reads the former record, and writes it anew
+    assert kinds(delete_unused([tmp_path / "a"], dry_run=True)) == []
+
+
+@made_up
 def test_weights_that_a_study_names_stay_and_the_command_says_so(tmp_path, monkeypatch, capsys):
     run = of_kind(study(tmp_path / "a"), "pretrain")
     naming(tmp_path / "b", tmp_path / "a", run)

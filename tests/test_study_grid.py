@@ -212,6 +212,9 @@ WRONG_AXES: list[tuple[dict[str, Any], str, str]] = [
     ({"product": {A: {"x": {B: 1}}}}, f"product.{A}", "type"),
     ({"product": {"o": {"MLM": {"objective.kind": 1}}}}, "product.o.MLM.objective.kind", "unknown"),
     ({"product": {"o": {"": {A: 1}}}}, "product.o", "empty"),
+    ({"product": {" ": {"x": {A: 1}}}}, "product", "empty"),
+    ({"product": {"o": {"a\tb": {A: 1}}}}, "product.o", "format"),
+    ({"product": {"pretrain..seed": [1]}}, "product.pretrain..seed", "format"),
     *(
         (dict[str, Any]({part: {name: {"x": {A: 1}}}}), f"{part}.{name}", "conflict")
         for name in RESERVED
@@ -228,6 +231,7 @@ def test_wrong_axes(values, place, code):
 WRONG_ENTRIES: list[tuple[dict[str, Any], str, str]] = [
     ({"exclude": [{B: 1}]}, f"grid.exclude.0.{B}", "unknown"),
     ({"exclude": [{A: 0}, {"objective": "XLM"}]}, "grid.exclude.1.objective", "unknown"),
+    ({"exclude": [{}]}, "grid.exclude.0", "empty"),
     ({"include": [{"objective": "XLM"}]}, "grid.include.0.objective", "unknown"),
     ({"include": [{"objective": {"X": {A: 1}, "Y": {A: 2}}}]}, "grid.include.0.objective", "range"),
     ({"include": [{"task": {"x": {A: 1}}}]}, "grid.include.0.task", "conflict"),

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("submitit", reason="submitit is not installed (pip install 'synthlang-study[slurm]')")
 
-from probes.study.executors.slurm import PATIENCE
+from probes.study.executors.slurm import PATIENCE, check_slurm
 from synthlang.distribution import install_command
 from synthlang.errors import InputError
 from tests.refusals import refused
@@ -31,6 +31,10 @@ def test_where_nothing_can_be_submitted_one_line_says_so(tmp_path, slurm, start,
         InputError, match=r"--executor slurm: the commands sbatch, squeue, srun of Slurm are not on the PATH"
     ):
         start()
+
+
+def test_a_path_that_slurm_would_change(tmp_path):
+    assert refused(check_slurm, tmp_path / "50%") == ("50%", "unsupported")
 
 
 def running(start, *options, keys="a"):

@@ -43,7 +43,7 @@ REFUSED = [
     ("gpus=2", "--slurm gpus", "range"),
     ("mem=lots", "--slurm mem", "format"),
     ("pretraining.gpus=1", "--slurm pretraining.gpus", "unknown"),
-    ("pretrain.poll=1", "--slurm pretrain.poll", "unknown"),
+    ("pretrain.poll=1", "--slurm pretrain.poll", "unsupported"),
 ]
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import PurePath
 from typing import Any
+from unicodedata import category
 
 from pretrain.config import PretrainConfig
 from probes.results.labels import short_key
@@ -146,8 +147,8 @@ def check_axis(axis: str, values: Any) -> None:
 def check_named_axis(axis: str, labels: Mapping[Any, Any]) -> None:
     """Raise InputError if a named axis has a wrong name, or a label with a wrong name or wrong changes.
 
-    The name must not be reserved, dotted or a key of a cell. Labels must be distinct and not empty. The changes of a
-    label must be a mapping from keys of a cell to values.
+    The name must not be empty, reserved, dotted or a key of a cell. Labels must be distinct, not empty and without
+    control characters. The changes of a label must be a mapping from keys of a cell to values.
     """
     if is_key(axis):
         hint = "write a list of values, or choose a name for the axis that is not a key"
@@ -156,6 +157,8 @@ def check_named_axis(axis: str, labels: Mapping[Any, Any]) -> None:
         reason = "the name of an axis with labels has a dot, which only a key may have"
         hint = "choose a name without a dot, or write a key with a list of values"
         raise InputError(reason, keys=(axis,), hint=hint, code="format")
+    if not axis.strip():
+        raise InputError("an axis has no name", hint="give the axis a name", code="empty")
     if axis in RESERVED:
         reason = f"{axis!r} is reserved for a column of the results"
         raise InputError(reason, keys=(axis,), hint="choose another name for the axis", code="conflict")
@@ -167,6 +170,9 @@ def check_named_axis(axis: str, labels: Mapping[Any, Any]) -> None:
         keys = (axis, str(label))
         if not str(label).strip():
             raise InputError("a label is empty", keys=(axis,), hint="write a text for the label", code="empty")
+        if any(category(sign) == "Cc" for sign in str(label)):
+            reason = f"the label {label!r} has a control character"
+            raise InputError(reason, keys=(axis,), hint="remove this character", code="format")
         if not isinstance(changes, dict):
             hint = "write dotted keys with values, as in {pretrain.steps: 100}"
             raise InputError(f"must be a mapping, not {show_value(changes)}", keys=keys, hint=hint, code="type")
@@ -177,8 +183,8 @@ def check_named_axis(axis: str, labels: Mapping[Any, Any]) -> None:
 def check_key(key: str, keys: Sequence[str]) -> None:
     """Raise InputError if a dotted key cannot be a key of a cell.
 
-    The first part must be a known section (KNOWN_ROOTS). The keys ``source`` and ``model`` have no further parts. Keys
-    inside a section are not looked up.
+    The first part must be a known section (KNOWN_ROOTS), and no part may be empty. The keys ``source`` and ``model``
+    have no further parts. Keys inside a section are not looked up.
 
     Args:
         key: The dotted key.
@@ -187,6 +193,8 @@ def check_key(key: str, keys: Sequence[str]) -> None:
     parts = key.split(".")
     if parts[0] not in KNOWN_ROOTS:
         raise InputError("unknown key", keys=keys, hint=_hint(parts, len(keys) == 1), code="unknown")
+    if not all(parts):
+        raise InputError("a part of the dotted key is empty", keys=keys, hint="remove the extra dot", code="format")
     if parts[0] in ("source", "model") and len(parts) > 1:
         reason = f"{parts[0]} is one value and has no key {parts[1]!r}"
         raise InputError(reason, keys=keys, hint=f"write {parts[0]} alone", code="unknown")

@@ -81,11 +81,11 @@ def _users(folders: Iterable[Path], dry_run: bool, keep: str | None = None) -> I
         dry_run: True if nothing will be deleted.
         keep: The policy of the given studies, in place of their own.
     """
-    asked = {folder.resolve(): read_record(folder) for folder in folders}
+    asked = {folder.resolve(): _record(folder) for folder in folders}
     for root in dict.fromkeys(_root(folder, record) for folder, record in asked.items()):
         store = Store(root)
         with nullcontext() if dry_run else store.lock(*LIST):
-            listed = {folder.resolve(): read_record(folder, UNNEEDED) for folder in studies_of(root)}
+            listed = {folder.resolve(): _record(folder, UNNEEDED) for folder in studies_of(root)}
             records = {**listed, **asked}
             parents = {stage: made_of for record in records.values() for stage, made_of in record["parents"].items()}
             users = []
@@ -96,6 +96,15 @@ def _users(folders: Iterable[Path], dry_run: bool, keep: str | None = None) -> I
                 names = _with_ancestors(record["reads"], parents, store)
                 users.append(User(folder, folder in asked, policy, has, names))
             yield store, users
+
+
+def _record(folder: Path, otherwise: str = "name another folder") -> dict[str, Any]:
+    """Return the record of a study with its stage graph, which records of earlier versions do not have."""
+    record = read_record(folder, otherwise)
+    if not record.keys() >= {"parents", "reads"}:
+        hint = f"start the study again, which writes the file anew, or {otherwise}"
+        raise InputError("has no list of stages and their parents", folder / STUDY, hint=hint, code="format")
+    return record
 
 
 def stores_of(folders: Iterable[Path]) -> list[Path]:

@@ -140,8 +140,8 @@ class GridConfig(StrictModel):
         Other combinations are in the order of the YAML, in which the last axis varies fastest.
 
         Raises:
-            InputError: An entry of exclude or include has an unknown axis, key, value or label. An entry of exclude
-                matches no cell, or an entry of include is empty or has a malformed label.
+            InputError: An entry of exclude or include is empty, or has an unknown axis, key, value or label. An entry
+                of exclude matches no cell, or an entry of include has a malformed label.
         """
         labels = self._labels()
         axes: dict[str, list[Choice]] = {
@@ -168,6 +168,8 @@ class GridConfig(StrictModel):
 
 def _excluded(points: Sequence[GridPoint], axes: Axes, entry: Mapping[str, Any], keys: Sequence[str]) -> set[int]:
     """Return the indices of the points that match every axis of an entry of ``exclude``. ``keys`` is its place."""
+    if not entry:  # it would match every point
+        raise InputError("the entry is empty", keys=keys, hint="name an axis, or remove this entry", code="empty")
     wanted = {axis: {choice.label for choice in _named(axes, axis, value, keys)} for axis, value in entry.items()}
     found = {i for i, point in enumerate(points) if all(point.labels[a] in labels for a, labels in wanted.items())}
     if not found:

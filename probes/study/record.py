@@ -28,7 +28,7 @@ STORE_FORMAT = 3
 STUDY, STUDIES, STAGES, LOGS = "study.json", "studies.json", "stages", "logs"
 ARCHIVED = "kept"
 """Key of the record of an archived study. It keeps its former name, so that earlier archives can be read."""
-KEYS = {"name", "fingerprint", "cells", "seconds", "config", "store", "parents", "reads"}
+KEYS = {"name", "fingerprint", "cells", "seconds", "config", "store"}
 LIST = "studies", "list"
 """Name of the lock on the list of the studies of a store."""
 

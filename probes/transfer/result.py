@@ -227,7 +227,7 @@ def read_predictions(path: Path) -> list[Predictions]:
             for column, value in zip(values, (name, json.loads(gold), json.loads(predicted)), strict=True):
                 column.append(value)
     except FileNotFoundError as error:
-        hint = "delete the JSON file beside it, and run the transfer again"
+        hint = "copy it to the folder of its JSON file, or delete the JSON file and run the transfer again"
         raise InputError("the file of predictions is missing", path, hint=hint, code="missing") from error
     except (pa.ArrowException, OSError, json.JSONDecodeError) as error:
         reason = f"is not a file of predictions: {str(error).splitlines()[0].rstrip('.')}"

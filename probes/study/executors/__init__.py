@@ -20,8 +20,8 @@ def open_executor(name: str, store: Store, folder: Path, machine: Machine, slurm
         slurm: Options of Slurm, as ``KEY=VALUE``.
 
     Raises:
-        InputError: An option of Slurm is wrong, this machine cannot submit jobs, or the list of earlier jobs cannot be
-            read.
+        InputError: An option of Slurm is wrong, this machine cannot submit jobs for this folder, or the list of earlier
+            jobs cannot be read.
     """
     if name == "in-process":
         from probes.study.executors.local import InlineExecutor

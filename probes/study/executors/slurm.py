@@ -53,8 +53,11 @@ FULL = "SubmitJob|MaxJobCount"
 """Pattern of the messages of sbatch at a limit on the number of jobs."""
 
 
-def check_slurm() -> None:
-    """Raise InputError if this machine cannot submit jobs."""
+def check_slurm(folder: Path) -> None:
+    """Raise InputError if this machine cannot submit jobs, or cannot submit them for a study in this folder."""
+    if "%" in str(folder.absolute()):
+        reason = "the path has the character %, which Slurm replaces in the names of logs"
+        raise InputError(reason, folder, hint="name a path without this character", code="unsupported")
     missing = [name for name in PROGRAMS if shutil.which(name) is None]
     if missing:
         one, verb = ("command", "is") if len(missing) == 1 else ("commands", "are")
@@ -121,8 +124,8 @@ class SlurmExecutor:
         assignments: Options of Slurm, as ``KEY=VALUE`` or ``KIND.KEY=VALUE``.
 
     Raises:
-        InputError: An option is wrong, this machine cannot submit jobs, or jobs.json cannot be read or has another
-            format.
+        InputError: An option is wrong, this machine cannot submit jobs for this folder, or jobs.json cannot be read or
+            has another format.
 
     Attributes:
         options: The options of Slurm.
@@ -135,7 +138,7 @@ class SlurmExecutor:
 
     def __init__(self, store: Store, folder: Path, assignments: Sequence[str] = ()) -> None:
         self.options: SlurmOptions = read_options(assignments)
-        check_slurm()
+        check_slurm(folder)
         os.environ.setdefault("SUBMITIT_PREEMPT_SIGNAL", "USR2")  # the signal that slurm_job handles
         self.store, self.folder = Store(store.root.absolute()), folder.absolute() / FOLDER
         for name in ("tasks", "records", "jobs"):

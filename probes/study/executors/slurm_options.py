@@ -102,6 +102,9 @@ def read_options(assignments: Sequence[str]) -> SlurmOptions:
             hint = f"{did_you_mean(kind, [*STAGE_KINDS])}choose one of {', '.join(STAGE_KINDS)}"
             raise InputError(f"unknown kind of stage {kind!r}", "--slurm", keys=name, hint=hint, code="unknown")
         allowed = [option for option in (Resources if kind else SlurmOptions).model_fields if option != "kinds"]
+        if kind and key in SlurmOptions.model_fields and key not in (*allowed, "kinds"):
+            reason = "cannot differ between kinds of stages"
+            raise InputError(reason, "--slurm", keys=name, hint=f"write {key}={text}", code="unsupported")
         if key not in allowed:
             hint = did_you_mean(key, allowed).strip() or f"choose one of {', '.join(allowed)}"
             raise InputError("unknown option", "--slurm", keys=name, hint=hint, code="unknown")
