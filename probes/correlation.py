@@ -48,12 +48,15 @@ class _Tables:
         columns: The columns that all files have.
         doubles: Number of rows left out because an earlier file has an equal row. This happens if both the .csv and the
             .parquet of a study are given.
+        alike: Number of rows kept although an earlier file has an equal row. Without a column ``cell`` they may be
+            different measurements.
         excluded: Number of rows left out because the model fails the convergence criterion of its study.
     """
 
     rows: tuple[Row, ...]
     columns: Names
     doubles: int = 0
+    alike: int = 0
     excluded: int = 0
 
 
@@ -72,22 +75,23 @@ def read_tables(paths: Sequence[Path]) -> _Tables:
     rows: list[Row] = []
     seen: set[tuple[tuple[str, str], ...]] = set()
     heads: list[Row] = []
-    doubles = excluded = 0
+    doubles = alike = excluded = 0
     for path in paths:
         found = _read(path)
         heads.append(found[0])
-        fresh = found
-        if CELL in found[0]:  # without this column, two measurements may have equal numbers
-            keys = [tuple(sorted(row.items())) for row in found]
-            fresh = [row for row, key in zip(found, keys, strict=True) if key not in seen]
+        keys = [tuple(sorted(row.items())) for row in found]
+        fresh = [row for row, key in zip(found, keys, strict=True) if key not in seen]
+        if CELL in found[0]:
             doubles += len(found) - len(fresh)
-            seen.update(keys)
+        else:  # two measurements may have equal numbers
+            alike, fresh = alike + len(found) - len(fresh), found
+        seen.update(keys)
         failed = _failed(path)
         learned = [row for row in fresh if (row.get(CELL), row.get("task_name", "")) not in failed]
         excluded += len(fresh) - len(learned)
         rows += [{FILE: str(path), **row} for row in learned]
     columns = [name for name in heads[0] if all(name in head for head in heads)]
-    return _Tables(tuple(rows), tuple(dict.fromkeys((*columns, FILE))), doubles, excluded)
+    return _Tables(tuple(rows), tuple(dict.fromkeys((*columns, FILE))), doubles, alike, excluded)
 
 
 def _failed(path: Path) -> set[tuple[str, str]]:
@@ -292,6 +296,9 @@ def correlate_command(
     reasons |= {"an earlier file has the same row": table.doubles} if table.doubles else {}
     for reason, count in reasons.items():
         say(f"rows left out, {reason}: {count:,}")
+    if table.alike:
+        why = f"kept because no column {CELL} shows whether they are the same measurement"
+        say(f"rows equal to a row of an earlier file, {why}: {table.alike:,}")
     # cells of different studies may have the same name
     cluster = (FILE, *cluster) if cluster and len(files) > 1 and FILE not in cluster else cluster
     found = correlations(rows, options, cluster)

@@ -91,10 +91,14 @@ def test_which_rows_are_the_same_and_which_belong_together(study, tmp_path, caps
     assert "an earlier file has the same row: 48" in capsys.readouterr().out
 
 
-def test_equal_rows_are_dropped_only_where_a_column_tells_them_apart(tmp_path):
+def test_equal_rows_are_dropped_only_where_a_column_tells_them_apart(tmp_path, capsys):
     """Two measurements may give the same numbers: in tables without cells nothing says that they are one."""
     first, second = put(tmp_path, "x,y\n1,2\n2,3\n3,5\n", "1.csv"), put(tmp_path, "x,y\n1,2\n4,4\n", "2.csv")
     assert run([first, second], x="x", y="y")[0].result.n == 5
+    assert (
+        "rows equal to a row of an earlier file, kept because no column cell shows whether they are the same "
+        "measurement: 1" in (capsys.readouterr().out)
+    )
 
 
 def test_clusters_of_a_block_where_nothing_varies_are_not_counted(tmp_path):

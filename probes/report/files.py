@@ -14,7 +14,7 @@ from probes.claims.papers import claims_files, names_in, tables_file
 from probes.study.record import STUDY
 from synthlang import catalogue
 from synthlang.errors import InputError
-from synthlang.files import atomic_file, read_json, write_json
+from synthlang.files import atomic_file, read_json, write_json, writing
 
 LIST = "report.json"
 HTML, MARKDOWN, FIGURES, TABLES = "report.html", "report.md", "figures", "tables"
@@ -78,7 +78,8 @@ def write_files(folder: Path, texts: Mapping[str, str]) -> ReportPaths:
     former = report_files(folder)
     _list(folder, former | texts.keys())  # first, so that after a kill all files are known
     for place in (folder / FIGURES, folder / TABLES):
-        place.mkdir(exist_ok=True)
+        with writing(place):
+            place.mkdir(exist_ok=True)
     for name in former - texts.keys():
         (folder / name).unlink(missing_ok=True)
     for name, text in texts.items():
