@@ -104,6 +104,10 @@ def test_names_that_values_alone_do_not_tell_apart():
     cells = cells_of(include=[start | {A: 1}, start | {"x": {"pretrain seed=1": {A: 2}}}])
     names = ["pretrain.language=trans, pretrain.seed=1", "pretrain.language=trans, x=pretrain seed=1"]
     assert [cell.name for cell in cells] == names
+    full = "pretrain.language=trans, pretrain.seed=1"
+    named = [{"x": {label: {**start, A: seed}}} for label, seed in (("trans, pretrain seed=1", 2), (full, 3))]
+    names = [cell.name for cell in cells_of(include=[{**start, A: 1}, *named])]
+    assert names == [f"{full} (1)", "x=trans, pretrain seed=1", f"{full} (2)"]
 
 
 # --- cells that results would take for replicates ---

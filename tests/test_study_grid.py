@@ -204,6 +204,7 @@ def test_one_value_has_one_label_wherever_it_stands():
 WRONG_AXES: list[tuple[dict[str, Any], str, str]] = [
     ({"product": {"objectiv.layers": [1]}}, "product.objectiv.layers", "unknown"),
     ({"product": {"objective.alpha": [1]}}, "product.objective.alpha", "unknown"),
+    ({"product": {B: [1.0, 10.0, 10.0]}}, f"product.{B}", "duplicate"),
     ({"zip": {A: [0, 1], B: [5]}}, "zip", "conflict"),
     ({"product": {A: []}}, f"product.{A}", "empty"),
     ({"product": {A: 1}}, f"product.{A}", "type"),
@@ -240,10 +241,11 @@ WRONG_ENTRIES: list[tuple[dict[str, Any], str, str]] = [
 
 
 def test_labels_are_suggested_only_for_an_axis_that_can_have_labels():
-    """Not for a key of a label."""
+    """Not for a key of a label, and not for a reserved name."""
     axes: list[tuple[dict[str, Any], bool]] = [
         ({"x": [1]}, True),
         ({"x": {"a": {"foo": 1}}}, False),
+        ({RESERVED[0]: [1]}, False),
         ({"foo.x": [1]}, False),
     ]
     for product, can in axes:

@@ -128,10 +128,11 @@ def _text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def check_axis(axis: str, values: Any) -> None:
-    """Raise InputError if an axis has no values, or neither a list under a known key nor labels.
+def check_axis(part: str, axis: str, values: Any) -> None:
+    """Raise InputError if an axis is not a valid axis of ``part``, which is ``product`` or ``zip``.
 
-    Labels are checked by ``check_named_axis``.
+    An axis must have values, and its values must be a list under a known key, or labels (see ``check_named_axis``). A
+    value may be repeated in ``zip`` only.
     """
     if isinstance(values, dict):
         check_named_axis(axis, values)
@@ -140,6 +141,10 @@ def check_axis(axis: str, values: Any) -> None:
         if not isinstance(values, list):
             hint = "put the value in square brackets"
             raise InputError(f"must be a list, not {show_value(values)}", keys=(axis,), hint=hint, code="type")
+        twice = [text for text, count in Counter(map(_text, values)).items() if count > 1]
+        if twice and part == "product":  # In zip, a value may be combined with several values of another axis.
+            reason = f"the value {twice[0]} is repeated"
+            raise InputError(reason, keys=(axis,), hint="write each value once", code="duplicate")
     if not values:
         raise InputError("the axis has no values", keys=(axis,), hint="give at least one value", code="empty")
 
@@ -207,5 +212,6 @@ def _hint(parts: list[str], is_axis: bool) -> str:
     near = get_close_matches(parts[0], AXIS_ROOTS, 1)
     if near and len(parts) > 1:
         return f"did you mean {'.'.join([*near, *parts[1:]])}?"
-    labels = "write labels with their keys, as in {LABEL: {KEY: VALUE}}, or " if is_axis and len(parts) == 1 else ""
+    named = is_axis and len(parts) == 1 and parts[0].strip() and parts[0] not in RESERVED
+    labels = "write labels with their keys, as in {LABEL: {KEY: VALUE}}, or " if named else ""
     return f"{did_you_mean(parts[0], AXIS_ROOTS)}{labels}start the key with one of {', '.join(AXIS_ROOTS)}"

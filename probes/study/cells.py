@@ -292,13 +292,16 @@ def _check_labels(points: list[GridPoint]) -> None:
 def _distinctly_named(cells: list[Cell], points: list[GridPoint]) -> list[Cell]:
     """Return the cells with distinct names.
 
-    A shared name is replaced by the full name, which includes the axes.
+    A shared name is replaced by the full name, which includes the axes. Cells that still share a name are numbered.
     """
     count = Counter(cell.name for cell in cells)
-    return [
-        replace(cell, name=point.full_name) if count[cell.name] > 1 else cell
-        for cell, point in zip(cells, points, strict=True)
-    ]
+    names = [p.full_name if count[cell.name] > 1 else cell.name for cell, p in zip(cells, points, strict=True)]
+    twice, number = Counter(names), Counter[str]()
+    for i, name in enumerate(names):
+        if twice[name] > 1:
+            number[name] += 1
+            names[i] = f"{name} ({number[name]})"
+    return [replace(cell, name=name) for cell, name in zip(cells, names, strict=True)]
 
 
 def selected(cells: Sequence[Cell], only: Sequence[str]) -> set[str]:

@@ -272,10 +272,16 @@ def check_weights(stages: Sequence[Stage], done: Collection[str], store: Store) 
             if parent.key not in lost:
                 lost[parent.key] = kept_of(run)
             if _reads_lost(stage, lost[parent.key]):
+                less = ""
+                if isinstance(stage, ProbeStage) and lost[parent.key] == "final":
+                    settings = [] if stage.step is None else [f"probes.{stage.name}.checkpoints to selected"]
+                    if "words" in stage.config.probes:
+                        settings.append(f"probes.{stage.name}.words.checkpoints to false")
+                    less = f", or set {' and '.join(settings)}"
                 raise InputError(
                     f"{stage.label} needs weights that synthlang gc deleted (policy {lost[parent.key]})",
                     run,
-                    hint="delete this folder and start the study again, which trains the run anew",
+                    hint=f"delete this folder and start the study again, which trains the run anew{less}",
                     code="missing",
                 )
 

@@ -114,7 +114,7 @@ class GridConfig(StrictModel):
         for part, axes in (("product", self.product), ("zip", self.zip)):
             for axis, values in axes.items():
                 try:
-                    check_axis(axis, values)
+                    check_axis(part, axis, values)
                 except InputError as error:
                     raise error.inside(part) from error
         if len({len(values) for values in self.zip.values()}) > 1:
