@@ -262,6 +262,7 @@ def test_wrong_splits(tmp_path):
         ("text:no/such", "such", "missing"),
         ("conllu:no/such", "such", "missing"),
         ("builtin:big-english", "", "unknown"),
+        ("builtin:big-english?size=3", "", "unknown"),
         *(
             (f"builtin:mini-english?{options}", f"builtin:mini-english {key}", code)
             for options, key, code in (

@@ -60,9 +60,10 @@ def _open(spec: str) -> Source:
 
 
 def _builtin(rest: str) -> Source:
-    name, given = path_options(rest, tuple(BUILTIN_OPTIONS), "builtin:")
+    name = rest.rpartition("?")[0] or rest
     if name != "mini-english":
         raise InputError(f"{name!r} is not a built-in source", hint="use builtin:mini-english", code="unknown")
+    _, given = path_options(rest, tuple(BUILTIN_OPTIONS), "builtin:")
     options: dict[str, Any] = {}
     for key, value in given.items():
         kind = BUILTIN_OPTIONS[key]
