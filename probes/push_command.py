@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -49,12 +48,11 @@ def _study_plan(folder: Path, repo: str | None, to: str | None, partial: bool) -
     """
     if repo is not None:
         reason = "a study becomes several repositories, so one name does not suffice"
-        hint = f"run: {_command(folder)} --to {to or repo}"
+        hint = f"leave {repo} out" + ("" if to else f", and add --to {repo}")
         raise InputError(reason, "REPO", hint=hint, code="no_effect")
     if to is None:
         reason = "a study becomes several repositories, whose owner is not named"
-        hint = f"run: {_command(folder)} --to OWNER, or --to OWNER/PREFIX"
-        raise InputError(reason, folder, hint=hint, code="missing")
+        raise InputError(reason, folder, hint="add --to OWNER, or --to OWNER/PREFIX", code="missing")
     return publication(folder, to, partial)
 
 
@@ -67,16 +65,13 @@ def _repository(folder: Path, repo: str | None, to: str | None, partial: bool) -
     for option, given in (("--to", to is not None), ("--partial", partial)):
         if given:
             reason = f"the option is only for a study, but {folder} is not a study folder"
-            hint = f"correct the folder, or leave the option out: {_command(folder)} {repo or 'OWNER/NAME'}"
+            hint = "correct the folder, or leave the option out"
+            hint += "" if repo else ", and add the name of a repository, OWNER/NAME"
             raise InputError(reason, option, hint=hint, code="no_effect")
     if repo is None:
-        hint = f"run: {_command(folder)} OWNER/NAME"
+        hint = "add the name of a repository, OWNER/NAME"
         raise InputError("no repository is named", folder, hint=hint, code="missing")
     return (data_set_repository if (folder / MANIFEST).exists() else model_repository)(folder, repo)
-
-
-def _command(folder: Path) -> str:
-    return f"synthlang push {shlex.quote(str(folder))}"
 
 
 def _planned(plan: Publication) -> Iterator[str]:

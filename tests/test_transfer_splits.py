@@ -9,7 +9,16 @@ import pytest
 
 from probes.transfer.config import TransferConfig
 from probes.transfer.run import Transfer
-from probes.transfer.splits import ONE_ONLY, OTHER_LABEL, Split, load_data, mixed_batches, open_splits, with_morphology
+from probes.transfer.splits import (
+    ONE_ONLY,
+    OTHER_LABEL,
+    Split,
+    check_columns,
+    load_data,
+    mixed_batches,
+    open_splits,
+    with_morphology,
+)
 from synthlang.config import parse
 from synthlang.corpus import Column
 from synthlang.language import parse_language
@@ -191,6 +200,17 @@ def test_a_language_that_reads_lemmas_gets_them_without_another_fingerprint_of_t
     assert "lemma" not in plain.task.columns and {"feats", "lemma"} <= {*more.task.columns}
     assert more.fingerprint == plain.fingerprint and more.items().strings(0) == plain.items().strings(0)
     assert with_morphology(splits, [parse_language("sov")])["train"] is plain
+    check_columns(parse_language("impossible/word-hop"), splits)  # the items can get the column
+
+
+@pytest.mark.parametrize(
+    ("language", "hint"), [("impossible/word-hop", "a pipeline with a lemmatizer"), ("sov", "a pipeline with a parser")]
+)
+def test_items_without_a_column_of_the_language_are_refused(tmp_path, language, hint):
+    (tmp_path / "train.txt").write_text("Anna B-PER\nruns O\n\n")
+    splits = {"train": Split(open_task(f"ner:iob:{tmp_path}"), "train")}
+    error = refusal(check_columns, parse_language(language), splits)
+    assert (error.keys, error.code) == (("language",), "missing") and hint in error.hint
 
 
 @pytest.mark.parametrize(

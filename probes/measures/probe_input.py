@@ -139,10 +139,9 @@ class ProbeInput:
             InputError: The sentence pairs cannot be read (see `aligned`), or none is left to measure on.
         """
         if not len(self.data.dev):
-            longer = ", raise data.length" if self.config.data.length else ""
-            hint = (
-                f"increase data.dev, reduce data.test{longer}, or give more short sentence pairs with word alignments"
-            )
+            data = self.config.data
+            fewer, longer = ", reduce data.test" if data.test else "", ", raise data.length" if data.length else ""
+            hint = f"increase data.dev{fewer}{longer}, or give more short sentence pairs with word alignments"
             raise InputError("no sentence pair is left to measure on", keys="data.dev", hint=hint, code="empty")
         return self.data.dev
 

@@ -461,8 +461,9 @@ class Transfer:
                 raise InputError(reason, name, hint=hint, code="conflict")
             sums = self.main.stats(gold, self.task.majority(gold, gold)).sum(axis=0)
             if _nothing_counts(self.main, sums):
-                hint = "set score.metric to another metric, or use other items"
-                raise InputError(f"the metric {self.main.name} counts no item", name, hint=hint, code="empty")
+                reason = f"the metric {self.main.name} does not apply to any of its items"
+                hint = f"set score.metric to {next(iter(self.task.metrics()))}, or use other items"
+                raise InputError(reason, name, hint=hint, code="empty")
         check_tried(self.config, (body.shape.layers for body in (self.pretrained.model, self.pretrained.target_model)))
 
     @cached_property

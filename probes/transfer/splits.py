@@ -194,18 +194,21 @@ def _check_apart(sets: Splits, config: TransferConfig) -> None:
 
 
 def check_columns(language: Language, splits: Splits, key: str = "language") -> None:
-    """Raise InputError if one of the sets lacks a column that the transforms of the language need.
+    """Raise InputError if one of the sets lacks a column that the transforms of the language need, and cannot add it.
 
     ``key`` is the key of the language in the config.
     """
     for split in splits.values():
-        missing = [column for column in language.requires if column not in split.task.columns]
+        columns = with_columns(split.task, language.requires).columns
+        missing = [column for column in language.requires if column not in columns]
         if missing:
             reason = (
                 f"the language {language.name} needs the column {missing[0]!r}, which {split.task.name} does not have"
             )
             pipeline = "a pipeline with a lemmatizer" if missing[0] in MORPHOLOGY else "a pipeline with a parser"
-            hint = f"set parser to spacy:NAME, {pipeline}, or use items with this column"
+            hint = "use items with this column"
+            if split.task.tags != "deprel":  # a parser would replace the trees that are labels
+                hint = f"set parser to spacy:NAME, {pipeline}, or {hint}"
             raise InputError(reason, keys=key, hint=hint, code="missing")
 
 

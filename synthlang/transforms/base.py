@@ -18,6 +18,7 @@ from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.rewrite import Rewrite
 from synthlang.rng import key_of, uniform
+from synthlang.sources.base import HINTS
 
 MOST_WORDS = 1_000_000
 """Largest number of words that a window, a chunk or a distance may have."""
@@ -197,4 +198,4 @@ def check_columns(corpus: Corpus, transform: Transform) -> None:
     if missing and len(corpus):
         columns = ", ".join(name for name in corpus.columns if name != "parent")
         reason = f"the transform {transform.kind} needs the column {missing[0]!r}, but the corpus has only {columns}"
-        raise InputError(reason, hint="use a source with annotations, or a parser", code="missing")
+        raise InputError(reason, hint=HINTS.get(missing[0], "use a source with this column"), code="missing")

@@ -107,7 +107,8 @@ def read_options(assignments: Sequence[str]) -> SlurmOptions:
             raise InputError(reason, "--slurm", keys=name, hint=f"write {key}={text}", code="unsupported")
         if key not in allowed:
             hint = did_you_mean(key, allowed).strip() or f"choose one of {', '.join(allowed)}"
-            raise InputError("unknown option", "--slurm", keys=name, hint=hint, code="unknown")
+            reason = "unknown option" + (" for a single kind of stage" if kind else "")
+            raise InputError(reason, "--slurm", keys=name, hint=hint, code="unknown")
         into = kinds.setdefault(kind, {}) if kind else found
         into[key] = [*into.get(key, []), text] if key == SETUP else _value(key, text, assignment)
     try:
