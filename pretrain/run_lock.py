@@ -125,5 +125,6 @@ def read_record(run: Path, what: str = "run") -> dict[str, Any]:
     if not isinstance(record, dict) or "fingerprint" not in record:
         raise InputError("is not a record of a run", run / "run.json", hint=CHOOSE, code="format")
     if ("data" in record) != (what == "run"):
-        raise InputError("holds another kind of run", run, hint=CHOOSE, code="exists")
+        reason = "holds a pretraining run" if "data" in record else "holds an adjustment"
+        raise InputError(reason, run, hint=CHOOSE, code="exists")
     return record

@@ -106,7 +106,11 @@ Set = Annotated[
 ]
 Smoke = Annotated[
     bool,
-    option("Smoke test: tiny settings, done in seconds, written to OUT-smoke. Its scores mean nothing.", "--smoke"),
+    option(
+        "Smoke test: tiny settings, done in seconds, written to OUT with -smoke added to the name. Its scores mean "
+        "nothing.",
+        "--smoke",
+    ),
 ]
 Threads = Annotated[
     int | None,

@@ -70,8 +70,8 @@ def transfer(
     target_test: Annotated[
         str | None,
         option(
-            "Test items in a natural target language (default: those of the config, else none, and test items are "
-            "derived).",
+            "Test items in a natural target language (default: those of the config, else test items derived from those "
+            "in the source language).",
             metavar="SOURCE",
         ),
     ] = None,

@@ -197,7 +197,7 @@ def test_the_command_and_layers_of_the_original_that_are_carried_along(model, tm
     with pytest.raises(InputError, match=r"holds another adjustment \(loss.hold: 0.5 → 1.0; epochs: 1 → 2\); choose"):
         adjust_command(str(source), config, tmp_path / "run", ["epochs=2"])
     (tmp_path / "run" / "run.json").write_text('{"fingerprint": "0", "data": "data"}')
-    with pytest.raises(InputError, match="run: holds another kind of run; choose another folder"):
+    with pytest.raises(InputError, match="run: holds a pretraining run; choose another folder"):
         adjust_command(str(source), config, tmp_path / "run", [])
 
 

@@ -154,9 +154,9 @@ def test_folders_of_something_else_are_refused(finished, tmp_path):
     (adjusted / "run.json").write_text('{"fingerprint": "0"}')
     (adjusted / "config.yaml").write_text("words: {}\n")
     for store in (None, Store(finished / "store")):
-        with pytest.raises(InputError, match="adjusted: holds another kind of run; choose another folder"):
+        with pytest.raises(InputError, match="adjusted: holds an adjustment; choose another folder"):
             pretrain(config_of(), adjusted, store)
-    with pytest.raises(InputError, match="another kind"):
+    with pytest.raises(InputError, match="holds an adjustment"):
         store_of(adjusted)
 
 

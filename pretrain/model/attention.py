@@ -113,7 +113,8 @@ class Layer(nn.Module):
         """Return softmax(q kᵀ / √(d/heads)) v of all heads (Vaswani et al. 2017, equation 1), [r, ·, d].
 
         ``q`` is [r, ·, d], and ``k`` and ``v`` are [r, w, d]. ``seen`` [r, 1 or ·, w] is False where a query does not
-        attend. ``keep`` is the dropout mask of the probabilities, [r, heads, ·, w].
+        attend. None means that a query attends to the whole row or, in a causal layer, to all tokens up to itself.
+        ``keep`` is the dropout mask of the probabilities, [r, heads, ·, w]. With None, torch draws the mask.
         """
         size, forwards = q.shape[-1] // self.heads, self.causal and seen is None
         q, k, v = (t.view(*t.shape[:2], self.heads, size).transpose(1, 2) for t in (q, k, v))

@@ -43,7 +43,10 @@ from synthlang.fingerprint import sha256_file
 from synthlang.wording import plural
 
 FORMAT = 1
-AGAIN = "restore the file, or delete its folder and archive the study again: synthlang findings FOLDER --archive STUDY"
+AGAIN = (
+    "restore the file, or move its folder out of the archive and archive the study again: "
+    "synthlang findings FOLDER --archive STUDY"
+)
 RESULTS, MEASURES = "results.parquet", "measures.parquet"
 DIGESTS = "sha256"
 """Key of the section ARCHIVED in study.json."""

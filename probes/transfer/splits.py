@@ -99,7 +99,9 @@ class OpenedSplits(NamedTuple):
 
 
 def open_splits(config: TransferConfig, text: str | None, length: int) -> tuple[Task, OpenedSplits]:
-    """Open the task and its sets, and check their names. Items are not read.
+    """Open the task and its sets, and check that no test set is also a training or dev set.
+
+    Items are not read.
 
     Args:
         config: The settings.

@@ -252,12 +252,12 @@ def figures(measured: Sequence[ScoredPairs], rows: Rows) -> list[Drawing]:
 
 
 def pair_table(measured: Sequence[ScoredPairs]) -> pa.Table:
-    """Return a table of the sentences of each pair, their scores, and the surprisal of the words at position 0.
+    """Return a table of the sentences of each pair, their scores, and the surprisal of the marked or different words.
 
     Each language has a row for each pair. Scores are log probabilities in nats, and surprisal is in bits. ``place`` is
     the index of the marked or first different word of the grammatical sentence, from 0, or null without such a word.
-    ``good_surprisal`` and ``bad_surprisal`` are the surprisal at position 0, or NaN for a sentence that has no word
-    there.
+    ``good_surprisal`` and ``bad_surprisal`` are the surprisal of the marked or first different word of the two
+    sentences, or NaN for a sentence without such a word.
     """
     rows = []
     for pairs in measured:
