@@ -230,7 +230,7 @@ def test_states_that_are_no_numbers(bad, side):
     broken[2, 7, 1] = bad
     gather = CKA(3, 3, 4, 4)
     gather.update(left, right)
-    with pytest.raises(InputError, match=f"{side} layer 2 contain NaN or infinity"):
+    with pytest.raises(InputError, match=rf"contain NaN or infinity \({side} layer 2\)"):
         gather.update(*((broken, right) if side == "left" else (left, broken)))
     same(gather.result(), gathered(left, right), atol=0)  # none of the bad batch was taken
 

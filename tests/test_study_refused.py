@@ -35,7 +35,6 @@ def refused_in(call) -> tuple[str, str, str]:
     [
         ({B: [9, 9.0]}, "trans, steps=9.0", B, "type"),
         ({"pretrain.objective.alpha": [1, 1.0]}, "", *SAME),
-        ({"pretrain.objective.alpha": [1, 1]}, "", *SAME),
         ({"pretrain.checkpoints.every": [2, 3]}, "", *SAME),
         ({"pretrain.objective.kind": ["mlm"], "pretrain.objective.alpha": [1.0, 5.0]}, "", *SAME),
         ({A: [3], "x": {"a": {}, "b": {A: 3}}}, "", *SAME),

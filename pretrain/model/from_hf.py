@@ -54,7 +54,7 @@ def from_hf(
     Raises:
         InputError: The checkpoint does not exist or cannot be read (see ``open_base`` and ``load_model``). Its
             architecture or a setting is not supported. Its weights are not those of its architecture, or it has fewer
-            positions than ``length``.
+            positions than ``length``. The number of its word embeddings is not that of its tokenizer.
     """
     base = open_base(name)
     config = _config(base, name)
@@ -72,6 +72,9 @@ def from_hf(
     words, bias = kind.take_words(model, source)
     if extension is not None:
         words, bias = _extended(words, bias, extension, initialise, model)
+    if len(words) != size:
+        reason = f"the model has {len(words)} word embeddings, but its tokenizer needs {size}"
+        raise InputError(reason, name, hint="put the tokenizer of this model beside its weights", code="conflict")
     with torch.no_grad():
         kind.fill(model, source, words, bias)
     if source:
