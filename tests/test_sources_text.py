@@ -116,6 +116,7 @@ def test_what_has_no_end_is_refused(tmp_path, monkeypatch):
     for scheme, source in (("text", TextSource), ("lines", text.LinesSource)):
         monkeypatch.setattr(source, "longest_line", 1024)
         assert refused(lambda: read(open_source(f"{scheme}:{path}"))) == ("x.txt:1", "range")  # noqa: B023
+        assert refused(open_source, f"{scheme}:{path}") == ("x.txt:1", "range"), "before any work"
 
 
 @pytest.mark.parametrize("scheme", ["text", "lines"])

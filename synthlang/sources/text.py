@@ -189,7 +189,8 @@ class TextSource(FileSource):
         spec: ``PATH[?option&…]``, a file, a folder with a file for each split, or a folder of text files.
 
     Raises:
-        InputError: The path or an option is wrong, or a file cannot be read, is not plain text, or has no word.
+        InputError: The path or an option is wrong, or a file cannot be read, is not plain text, has too long a first
+            line, or has no word.
     """
 
     scheme = "text"
@@ -215,6 +216,7 @@ class TextSource(FileSource):
 
     def _has_words(self, part: Path) -> bool:
         """Check that a file is plain text, and return whether it has a word."""
+        check_first_line(part, self.longest_line)
         pieces = read_pieces(part, longest=self.longest_line)
         filled = (piece for piece in pieces if split_words(piece[1]))
         if (first := next(filled, None)) is not None:
@@ -380,6 +382,26 @@ def open_bytes(path: Path) -> Iterator[io.BufferedReader[Any]]:
         raise unreadable(error, path) from error
 
 
+def line_too_long(path: Path, line: int, longest: int) -> InputError:
+    """Return the error for a line of more than ``longest`` bytes."""
+    reason = f"the line has more than {longest >> 20} MB"
+    return InputError(reason, path, line, hint="insert line breaks", code="range")
+
+
+def check_first_line(path: Path, longest: int) -> None:
+    """Check before any work that the first line has at most about ``longest`` bytes.
+
+    Raises:
+        InputError: The file cannot be read, or the line is too long. A line that is longer by less than 1 MB may pass.
+    """
+    length = 0
+    with open_bytes(path) as handle:
+        while (block := handle.read(PIECE)) and b"\n" not in block:
+            length += len(block)
+            if length > longest:
+                raise line_too_long(path, 1, longest)
+
+
 def read_pieces(
     path: Path,
     opened: list[IO[bytes]] | None = None,
@@ -410,8 +432,7 @@ def read_pieces(
                 remarks[CUT_LINES] += not length
                 length = 0 if whole else length + len(raw)
                 if length > longest:
-                    reason = f"the line has more than {longest >> 20} MB"
-                    raise InputError(reason, path, number, hint="insert line breaks", code="range")
+                    raise line_too_long(path, number, longest)
             line = rest + raw
             cut = len(line) if whole else _cut(line)
             if found := control_characters(raw):

@@ -27,7 +27,7 @@ from synthlang.errors import InputError
 from synthlang.files import json_value, read_lines
 from synthlang.fingerprint import fingerprint
 from synthlang.sources.base import listed
-from synthlang.sources.hub_data import is_spaced, names_of
+from synthlang.sources.hub_data import is_spaced, names_of, rows_of
 from synthlang.sources.mini_english.nli import LABELS, nli_pairs
 from synthlang.sources.segmentation import RULES, split_sentences
 from synthlang.sources.splits import CJK, NORMALISE, SPLITS
@@ -332,7 +332,10 @@ class HubPairs(ReadPairs, HubTask):
         """
         if self._names is not None:
             return order_labels({name.lower() for name in self._names})
-        values = {row["label"] for split in self._data for _, row in self._parts(split)}
+        values = set[Any]()
+        for split, data in self._data.items():
+            with self._placed(split):
+                values.update(value for (value,) in rows_of(data, [self._columns["label"]]))
         return order_labels({name for name in map(self._label, values) if name is not None})
 
     def _label(self, value: Any) -> str | None:
